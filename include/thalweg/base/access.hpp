@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// thalweg/base/access.hpp - what a task declares about the bytes it touches.
+//
+// An Access names rows of one allocation:
+//
+//   offset      pitch               row_bytes of every pitch, `rows` times
+//   |-----------|xxxxx......|xxxxx......|xxxxx|
+//               ^ row 0     ^ row 1     ^ row 2
+//
+// With one row the pitch has no meaning. The ordering of tasks follows from these declarations alone.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "thalweg/base/ids.hpp"
+
+namespace thalweg {
+
+enum class AccessMode : std::uint8_t {
+  read,
+  write,       // Defines every byte and reads none.
+  read_write,  // May leave bytes as they were, and counts as reading them.
+  token,       // Orders like read_write, and touches no byte.
+};
+
+// What a backend sees of an allocation. The runtime owns it and derives from it.
+struct Allocation {
+  AllocationId id;
+  std::uint64_t size_bytes = 0;
+
+  // Address of the first byte as the device's kernels see it; 0 where the device has no addresses.
+  std::uint64_t address = 0;
+
+  // The backend's own object for the bytes (a cl_mem, say); null where the address is enough.
+  void* resource = nullptr;
+};
+
+struct Access {
+  Allocation* allocation = nullptr;
+  std::uint64_t offset = 0;
+  std::uint64_t row_bytes = 0;
+  std::uint64_t rows = 1;
+  std::uint64_t pitch = 0;
+  AccessMode mode = AccessMode::read;
+
+  bool writes() const noexcept { return mode != AccessMode::read; }
+  std::uint64_t address() const noexcept { return allocation->address + offset; }
+
+  // One past the last byte, counted from the start of the allocation. REQUIRES: no overflow.
+  std::uint64_t end() const noexcept {
+    return rows == 0 ? offset : offset + (rows - 1) * pitch + row_bytes;
+  }
+};
+
+}  // namespace thalweg

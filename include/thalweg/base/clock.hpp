@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// thalweg/base/clock.hpp - time as the runtime sees it, and deadlines.
+//
+// A device has one clock: the machine's for real backends, a virtual one for the simulated device.
+
+#pragma once
+
+#include <chrono>
+#include <optional>
+
+#include "thalweg/base/export.hpp"
+
+namespace thalweg {
+
+class THALWEG_EXPORT Clock {
+ public:
+  virtual ~Clock() = default;
+
+  // Time since a fixed moment in the past. Never goes back. Threads: any.
+  virtual std::chrono::nanoseconds now() const noexcept = 0;
+};
+
+// How long a call may wait, counted from the call, by the device's clock. The default waits without
+// limit. A deadline of zero or less tests and does not wait.
+class Deadline {
+ public:
+  constexpr Deadline() noexcept = default;
+
+  template <class Rep, class Period>
+  constexpr Deadline(std::chrono::duration<Rep, Period> within) noexcept
+      : within_(std::chrono::duration_cast<std::chrono::nanoseconds>(within)) {}
+
+  constexpr const std::optional<std::chrono::nanoseconds>& within() const noexcept {
+    return within_;
+  }
+
+ private:
+  std::optional<std::chrono::nanoseconds> within_;
+};
+
+}  // namespace thalweg

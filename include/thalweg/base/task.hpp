@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// thalweg/base/task.hpp - the neutral task: what the runtime hands to every backend.
+//
+// It is a description built on the submitter's stack. It borrows everything it points to until
+// `submit` returns; a backend copies what it needs. (The `Task` a program gets back from a submission
+// is thalweg::Task; this one is thalweg::neutral::Task.)
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <source_location>
+#include <span>
+#include <string_view>
+
+#include "thalweg/base/access.hpp"
+#include "thalweg/base/error.hpp"
+#include "thalweg/base/grid.hpp"
+#include "thalweg/base/ref.hpp"
+#include "thalweg/base/unique_function.hpp"
+
+namespace thalweg {
+
+// The cells [first, last) of a grid in the order x, y, z.
+struct CellRange {
+  Extent extent;
+  std::uint64_t first = 0;
+  std::uint64_t last = 0;
+};
+
+// A packed argument for each parameter of a kernel, in order: a BufferArgument for one that takes
+// bytes of an allocation, the scalar's own bytes padded to 8 for the others.
+struct BufferArgument {
+  std::uint64_t address = 0;  // Of the view's first element, where the device has addresses.
+  std::uint64_t count = 0;    // Elements.
+};
+
+enum class ParameterKind : std::uint8_t { scalar, read, write, read_write };
+
+struct Parameter {
+  ParameterKind kind = ParameterKind::scalar;
+  std::uint32_t size_bytes = 0;  // Of the scalar, or of one element.
+};
+
+// A kernel's name, parameters and implementations. Made by `kernel()`.
+class KernelCode : public Counted {
+ public:
+  std::string_view name() const noexcept { return name_; }
+  std::span<const Parameter> parameters() const noexcept { return parameters_; }
+
+  // Runs the callable on each cell of `cells`. What the callable throws passes through.
+  void run(const std::byte* arguments, const CellRange& cells) const {
+    run_(*this, arguments, cells);
+  }
+
+ protected:
+  using Run = void (*)(const KernelCode&, const std::byte*, const CellRange&);
+  KernelCode(std::string_view name, std::span<const Parameter> parameters, Run run) noexcept
+      : name_(name), parameters_(parameters), run_(run) {}
+
+  std::string_view name_;  // Both views are into the derived object.
+  std::span<const Parameter> parameters_;
+
+ private:
+  Run run_;
+};
+
+namespace neutral {
+
+enum class TaskKind : std::uint8_t {
+  empty,      // Only takes its turn: what waits that need a serial ride on.
+  fill,       // accesses[0] gets copies of `pattern`.
+  copy,       // accesses[0] gets the bytes of accesses[1].
+  upload,     // accesses[0] gets the bytes at host_source.
+  read_back,  // host_target gets the bytes of accesses[0].
+  kernel,     // `code` runs over `extent` with `arguments`.
+  host,       // `function` runs on a thread of the host.
+};
+
+// Told once how a task ended, before the task's point counts as passed. Called on a thread of the
+// backend.
+class Completion : public Counted {
+ public:
+  // `error` is null when the task did its work.
+  virtual void complete(const Error* error) noexcept = 0;
+};
+
+struct Task {
+  TaskKind kind = TaskKind::empty;
+  std::string_view name;
+  std::source_location site;
+  std::span<const Access> accesses;
+
+  // fill: the low pattern_bytes (1, 2, 4, 8 or 16) are repeated.
+  std::uint64_t pattern[2] = {0, 0};
+  std::uint32_t pattern_bytes = 0;
+
+  // upload, read_back: rows lie host_pitch bytes apart. They stay valid until the task has passed.
+  const std::byte* host_source = nullptr;
+  std::byte* host_target = nullptr;
+  std::uint64_t host_pitch = 0;
+
+  // kernel. `code` outlives the task's passing: the runtime sees to it.
+  const KernelCode* code = nullptr;
+  Extent extent;
+  std::span<const std::byte> arguments;
+
+  // host: moved from when the task is accepted, and only then.
+  UniqueFunction* function = nullptr;
+
+  // Shared by the backend when the task is accepted; may be null.
+  Completion* completion = nullptr;
+};
+
+}  // namespace neutral
+}  // namespace thalweg

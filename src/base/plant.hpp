@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base/plant.hpp - bugs that tests can switch on, to show that the tests find them.
+//
+// A build without THALWEG_TEST_HOOKS contains none of them: `planted` is a constant false there.
+
+#pragma once
+
+#include <cstdint>
+
+#if defined(THALWEG_TEST_HOOKS)
+#include <atomic>
+#endif
+
+namespace thalweg::plant {
+
+enum class Bug : std::uint8_t {
+  none,
+  missing_write_after_read,   // A write does not wait for the reads before it.
+  present_frontier,           // The source's present frontier is merged, not that of the serial.
+  dropped_wait,               // Now and then a wait that is needed is left out.
+  frontier_not_merged,        // A wait teaches the taker nothing: only adds waits.
+  empty_birth,                // A reused block starts with an empty access map.
+  free_without_home_point,    // A dropped block forgets what its home queue still does with it.
+  wait_without_serial,        // An event is recorded although waits are owed and have no serial.
+};
+
+#if defined(THALWEG_TEST_HOOKS)
+// Memory ordering: relaxed; tests set it while nothing runs.
+inline std::atomic<Bug> current{Bug::none};
+inline bool planted(Bug bug) noexcept { return current.load(std::memory_order_relaxed) == bug; }
+
+// Plants a bug for a scope.
+class Scope {
+ public:
+  explicit Scope(Bug bug) noexcept { current.store(bug, std::memory_order_relaxed); }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+  ~Scope() { current.store(Bug::none, std::memory_order_relaxed); }
+};
+#else
+constexpr bool planted(Bug) noexcept { return false; }
+#endif
+
+}  // namespace thalweg::plant
