@@ -5,37 +5,40 @@
 #include <atomic>
 #include <cstdio>
 #include <memory>
-#include <shared_mutex>
+#include <mutex>
 #include <utility>
 
 namespace thalweg {
 namespace {
 
-// A hook is called under a shared lock, so that replacing it waits for calls that have begun. `base`
-// knows no lock of ours, and this one guards nothing of the runtime's.
+// The hook is called outside the lock: it may call the runtime, or set another hook.
 template <class Hook>
 class Slot {
  public:
   void set(Hook hook) {
-    std::unique_lock lock(mutex_);
-    hook_ = std::move(hook);
-    present_.store(static_cast<bool>(hook_), std::memory_order_release);
+    auto next = hook ? std::make_shared<const Hook>(std::move(hook)) : nullptr;
+    std::lock_guard lock(mutex_);
+    hook_ = std::move(next);
+    present_.store(hook_ != nullptr, std::memory_order_release);
   }
 
   bool present() const noexcept { return present_.load(std::memory_order_acquire); }
 
   template <class... Args>
   bool call(const Args&... args) {
-    std::shared_lock lock(mutex_);
-    if (!hook_) return false;
-    hook_(args...);
-    return true;
+    std::shared_ptr<const Hook> hook;
+    {
+      std::lock_guard lock(mutex_);
+      hook = hook_;
+    }
+    if (hook) (*hook)(args...);
+    return hook != nullptr;
   }
 
  private:
   std::atomic<bool> present_{false};
-  std::shared_mutex mutex_;
-  Hook hook_;
+  std::mutex mutex_;
+  std::shared_ptr<const Hook> hook_;
 };
 
 // Never destroyed: threads of the runtime may still report while the process exits.

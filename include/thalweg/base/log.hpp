@@ -24,8 +24,8 @@ enum class LogLevel : std::uint8_t { debug, info, warning, error };
 using LogHook = std::function<void(LogLevel, std::string_view)>;
 using ErrorSink = std::function<void(const Error&)>;
 
-// Sets the hook, or removes it when empty. A call of the old hook that has begun is finished first:
-// REQUIRES not to be called from the hook.
+// Sets the hook, or removes it when empty. A call of the old hook that has begun on another thread may
+// still be running afterwards.
 THALWEG_EXPORT void set_log_hook(LogHook hook);
 
 // Sets the sink, or removes it when empty; as set_log_hook().

@@ -56,8 +56,9 @@ class KernelCode : public Counted {
 
  protected:
   using Run = void (*)(const KernelCode&, const std::byte*, const CellRange&);
-  KernelCode(std::string_view name, std::span<const Parameter> parameters, Run run) noexcept
-      : name_(name), parameters_(parameters), run_(run) {}
+  KernelCode(std::string_view name, std::span<const Parameter> parameters,
+             Run function) noexcept
+      : name_(name), parameters_(parameters), run_(function) {}
 
   std::string_view name_;  // Both views are into the derived object.
   std::span<const Parameter> parameters_;
