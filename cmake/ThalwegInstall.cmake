@@ -1,0 +1,36 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Install rules: the library, its headers, and a package for find_package(thalweg).
+
+include(CMakePackageConfigHelpers)
+include(GNUInstallDirs)
+
+set(package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/thalweg")
+
+install(TARGETS thalweg EXPORT thalweg-targets)
+install(
+  DIRECTORY "${PROJECT_SOURCE_DIR}/include/thalweg"
+  DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+  FILES_MATCHING
+  PATTERN "*.hpp"
+)
+install(EXPORT thalweg-targets NAMESPACE thalweg:: DESTINATION "${package_dir}")
+
+configure_package_config_file(
+  "${PROJECT_SOURCE_DIR}/cmake/thalweg-config.cmake.in"
+  "${PROJECT_BINARY_DIR}/thalweg-config.cmake"
+  INSTALL_DESTINATION "${package_dir}"
+)
+write_basic_package_version_file(
+  "${PROJECT_BINARY_DIR}/thalweg-config-version.cmake"
+  COMPATIBILITY SameMinorVersion
+)
+install(
+  FILES "${PROJECT_BINARY_DIR}/thalweg-config.cmake"
+        "${PROJECT_BINARY_DIR}/thalweg-config-version.cmake"
+  DESTINATION "${package_dir}"
+)
+
+if(TARGET thalweg_tool)
+  install(TARGETS thalweg_tool)
+endif()
