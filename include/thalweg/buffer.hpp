@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// thalweg/buffer.hpp - device memory: Buffer, Array and View.
+//
+// All three are counted handles: a copy names the same bytes. When the last one goes, the bytes become
+// reusable once every task that was given them has passed; nobody waits for that.
+//
+// Threads:    const methods from any thread; one handle object must not be assigned or destroyed while
+//             another thread uses that object.
+// Errors:     a handle that is moved from or default made is refused where it is used: invalid_handle.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <source_location>
+#include <type_traits>
+
+#include "thalweg/interface.hpp"
+
+namespace thalweg {
+
+class Stream;
+
+// Bytes without a type.
+class [[nodiscard]] THALWEG_EXPORT Buffer {
+ public:
+  Buffer() noexcept = default;
+
+  // Memory whose home is `home`: work on that stream may use it without any wait, and so may, by their
+  // accesses, all other streams of the device. The contents are undefined. Zero bytes give a valid,
+  // empty buffer. Never waits for the device; may take memory from the system.
+  // Errors: invalid_size, when the size cannot be rounded up; out_of_memory, with the limit;
+  //         invalid_argument for an alignment that is no power of two or above 4096.
+  static Result<Buffer> create(const Stream& home, std::uint64_t size_bytes,
+                               const AllocationOptions& options = {},
+                               std::source_location site = std::source_location::current());
+
+  std::uint64_t size_bytes() const noexcept { return core_ ? core_->size_bytes : 0; }
+  AllocationId id() const noexcept { return core_ ? core_->id : AllocationId{}; }
+  bool valid() const noexcept { return static_cast<bool>(core_); }
+
+  detail::AllocationCore* core() const noexcept { return core_.get(); }
+  const Ref<detail::AllocationCore>& ref() const noexcept { return core_; }
+
+ private:
+  explicit Buffer(Ref<detail::AllocationCore> core) noexcept : core_(std::move(core)) {}
+
+  Ref<detail::AllocationCore> core_;
+};
+
+// A range of elements. View<const T> can only be read. The range is checked against the memory when
+// the view is used, not when it is made.
+template <class T>
+class [[nodiscard]] View {
+ public:
+  using Element = T;
+  static_assert(std::is_trivially_copyable_v<T>, "Device memory holds trivially copyable elements.");
+
+  View() noexcept = default;
+
+  // `count` elements from byte `offset_bytes` of `memory`, which must be a multiple of alignof(T).
+  View(Ref<detail::AllocationCore> memory, std::uint64_t offset_bytes, std::uint64_t count) noexcept
+      : memory_(std::move(memory)), offset_bytes_(offset_bytes), count_(count) {}
+  View(const Buffer& memory, std::uint64_t offset_bytes, std::uint64_t count) noexcept
+      : View(memory.ref(), offset_bytes, count) {}
+
+  operator View<const T>() const noexcept
+    requires(!std::is_const_v<T>)
+  {
+    return {memory_, offset_bytes_, count_};
+  }
+
+  // Elements [first, first + count) of this view; a range that does not lie inside it is refused where
+  // it is used.
+  View subview(std::uint64_t first, std::uint64_t count) const noexcept {
+    const bool inside = first <= count_ && count <= count_ - first;
+    if (!inside) return {memory_, std::numeric_limits<std::uint64_t>::max(), count};
+    return {memory_, offset_bytes_ + first * sizeof(T), count};
+  }
+
+  std::uint64_t count() const noexcept { return count_; }
+  std::uint64_t size_bytes() const noexcept { return count_ * sizeof(T); }
+  std::uint64_t offset_bytes() const noexcept { return offset_bytes_; }
+  detail::AllocationCore* core() const noexcept { return memory_.get(); }
+  const Ref<detail::AllocationCore>& ref() const noexcept { return memory_; }
+
+ private:
+  Ref<detail::AllocationCore> memory_;
+  std::uint64_t offset_bytes_ = 0;
+  std::uint64_t count_ = 0;
+};
+
+// A Buffer of `count` elements.
+template <class T>
+class [[nodiscard]] Array {
+ public:
+  using Element = T;
+  static_assert(std::is_trivially_copyable_v<T> && !std::is_const_v<T>,
+                "Device memory holds trivially copyable elements.");
+
+  Array() noexcept = default;
+
+  // As Buffer::create().
+  static Result<Array> create(const Stream& home, std::uint64_t count,
+                              const AllocationOptions& options = {},
+                              std::source_location site = std::source_location::current()) {
+    if (count > std::numeric_limits<std::uint64_t>::max() / sizeof(T))
+      return detail_too_many(count, sizeof(T), site);
+    THALWEG_TRY_ASSIGN(Buffer memory, Buffer::create(home, count * sizeof(T), options, site));
+    return Array(std::move(memory), count);
+  }
+
+  // All elements, or [first, first + count).
+  View<T> view() const noexcept { return {memory_, 0, count_}; }
+  View<T> view(std::uint64_t first, std::uint64_t count) const noexcept {
+    return view().subview(first, count);
+  }
+
+  std::uint64_t count() const noexcept { return count_; }
+  std::uint64_t size_bytes() const noexcept { return count_ * sizeof(T); }
+  const Buffer& buffer() const noexcept { return memory_; }
+  bool valid() const noexcept { return memory_.valid(); }
+
+ private:
+  Array(Buffer memory, std::uint64_t count) noexcept : memory_(std::move(memory)), count_(count) {}
+
+  static Error detail_too_many(std::uint64_t count, std::uint64_t element_bytes,
+                               std::source_location site);
+
+  Buffer memory_;
+  std::uint64_t count_ = 0;
+};
+
+namespace detail {
+THALWEG_EXPORT Error too_many_elements(std::uint64_t count, std::uint64_t element_bytes, Site site);
+
+// The parts of a view that a submission needs, without counting a reference.
+struct ViewParts {
+  AllocationCore* memory = nullptr;
+  std::uint64_t offset_bytes = 0;
+  std::uint64_t count = 0;
+  std::uint32_t element_bytes = 0;
+  std::uint32_t alignment_bytes = 0;
+};
+
+template <class V>
+struct ViewTraits : std::false_type {};
+
+template <class T>
+struct ViewTraits<View<T>> : std::true_type {
+  using Element = T;
+  static ViewParts parts(const View<T>& view) noexcept {
+    return {view.core(), view.offset_bytes(), view.count(), sizeof(T), alignof(T)};
+  }
+};
+
+template <class T>
+struct ViewTraits<Array<T>> : std::true_type {
+  using Element = T;
+  static ViewParts parts(const Array<T>& array) noexcept {
+    return {array.buffer().core(), 0, array.count(), sizeof(T), alignof(T)};
+  }
+};
+
+}  // namespace detail
+
+template <class T>
+Error Array<T>::detail_too_many(std::uint64_t count, std::uint64_t element_bytes,
+                                std::source_location site) {
+  return detail::too_many_elements(count, element_bytes, site);
+}
+
+// A View or an Array: what submissions take.
+template <class V>
+concept Viewable = detail::ViewTraits<std::remove_cvref_t<V>>::value;
+
+template <Viewable V>
+using ElementOf = typename detail::ViewTraits<std::remove_cvref_t<V>>::Element;
+
+}  // namespace thalweg

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// thalweg/device.hpp - an opened backend device.
+//
+// Threads:    every method may be called from any thread; one Device object must not be assigned or
+//             destroyed while another thread uses that object.
+// Ownership:  a Device is a counted handle. Streams, buffers, events and futures keep what they need
+//             of it alive: handles may go in any order. The last one neither waits nor cancels: work
+//             that is enqueued still runs.
+// Errors:     a moved-from or default-made Device gives invalid_handle.
+
+#pragma once
+
+#include <source_location>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "thalweg/base/clock.hpp"
+#include "thalweg/base/result.hpp"
+#include "thalweg/interface.hpp"
+#include "thalweg/statistics.hpp"
+#include "thalweg/waits.hpp"
+
+namespace thalweg {
+
+struct DeviceOptions {
+  // Most bytes of device memory that may be reserved; 0: what the device has.
+  std::uint64_t memory_limit_bytes = 0;
+
+  // Whether a thread that waits may run copies, fills and kernels that what it waits for depends on.
+  // They then run on the waiting thread: with its stack, its thread-locals and the locks it holds.
+  bool helping = true;
+
+  // Leaves waits out for what has passed. Off, the waits placed depend on the program alone and not on
+  // timing: for tests and for comparing programs.
+  bool skip_passed = true;
+
+  // Counts busy time; costs two readings of the clock a task.
+  bool measure_busy = false;
+
+  // Microseconds of delay, drawn at random from [0, n], before each task: shakes out missing
+  // dependencies. 0: none.
+  std::uint32_t random_delay_us = 0;
+};
+
+class [[nodiscard]] THALWEG_EXPORT Device {
+ public:
+  Device() noexcept = default;
+
+  // Opens "backend" or "backend?option=value&option=value". For cpu the options are `workers` (0 is
+  // refused, at most 256; default: the processors this process may use, at least 2), `memory` (bytes,
+  // or with the unit KiB, MiB, GiB), `helping`, `skip_passed`, `measure_busy` (on or off) and
+  // `random_delay_us`. What the name says wins over `options`. Opening a backend twice gives two
+  // devices. Slow: may start threads and load drivers.
+  // Errors: invalid_argument, naming the option, its value and the limit; not_found, naming the
+  //         backends there are; unavailable, with the reason.
+  static Result<Device> open(std::string_view name, const DeviceOptions& options = {},
+                             std::source_location site = std::source_location::current());
+
+  // Waits on the host until everything enqueued on all streams so far has passed.
+  // Errors: timeout; wait_forbidden; device_lost.
+  Result<void> synchronize(Deadline deadline = {},
+                           std::source_location site = std::source_location::current()) const;
+
+  // Lets finished work give back what it holds. True when nothing is enqueued that has not passed.
+  // Never waits.
+  bool poll() const noexcept;
+
+  // Gives cached memory back to the system until at most `keep_bytes` are cached. Returns the bytes
+  // given back. Never waits for the device.
+  std::uint64_t trim(std::uint64_t keep_bytes = 0) const noexcept;
+
+  // {0, 0} for an invalid handle too.
+  PriorityRange priority_range() const noexcept;
+
+  Statistics statistics() const;
+  MemoryUsage memory_usage() const;
+  WaitLedger wait_ledger() const;
+
+  std::string_view name() const noexcept;
+  std::string_view backend() const noexcept;
+  DeviceId id() const noexcept;
+  bool valid() const noexcept { return static_cast<bool>(core_); }
+
+  // Whether both are handles to the same opened device.
+  friend bool operator==(const Device& a, const Device& b) noexcept { return a.core_ == b.core_; }
+
+  // For the runtime.
+  explicit Device(Ref<detail::DeviceCore> core) noexcept : core_(std::move(core)) {}
+  detail::DeviceCore* core() const noexcept { return core_.get(); }
+
+ private:
+  Ref<detail::DeviceCore> core_;
+};
+
+}  // namespace thalweg

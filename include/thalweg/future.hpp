@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// thalweg/future.hpp - something that will be there when a task has passed.
+//
+// A future also carries the refusal of its submission: there is one place to look, get().
+//
+// Threads:    one Future object needs external synchronization.
+// Ownership:  dropping a Future neither waits nor cancels: the task still runs.
+
+#pragma once
+
+#include <source_location>
+#include <type_traits>
+#include <utility>
+
+#include "thalweg/interface.hpp"
+
+namespace thalweg {
+namespace detail {
+
+// How one task ended. Written by the backend before the task's point passes, read afterwards.
+class THALWEG_EXPORT FutureBase : public neutral::Completion {
+ public:
+  FutureBase() noexcept = default;
+
+  void complete(const Error* error) noexcept override;
+
+  // Called by the submitter once the task is accepted.
+  void accepted(Ref<DeviceCore> device, order::Point point) noexcept;
+
+  bool ready() const noexcept;
+  Result<void> wait(Deadline deadline, Site site);
+
+ private:
+  Ref<DeviceCore> device_;
+  order::Point point_;
+  std::optional<Error> error_;
+  std::atomic<bool> waited_{false};
+};
+
+template <class T>
+class FutureState final : public FutureBase {
+ public:
+  T value;
+};
+
+template <>
+class FutureState<void> final : public FutureBase {};
+
+}  // namespace detail
+
+template <class T>
+class [[nodiscard]] Future {
+ public:
+  Future() noexcept = default;
+  Future(Error refusal) noexcept : refusal_(std::move(refusal)) {}
+  explicit Future(Ref<detail::FutureState<T>> state) noexcept : state_(std::move(state)) {}
+  Future(Future&&) noexcept = default;
+  Future& operator=(Future&&) noexcept = default;
+
+  // Whether get() would return at once. True for a future that holds a refusal or nothing. Never waits.
+  bool ready() const noexcept { return !state_ || state_->ready(); }
+
+  // Waits on the host for the task, and gives its result; afterwards the future is empty. After
+  // `timeout` and `wait_forbidden` it is as before.
+  // Errors: the refusal of the submission; task_failed, with what the task threw; timeout;
+  //         wait_forbidden; invalid_handle, when the future is empty.
+  Result<T> get(Deadline deadline = {},
+                std::source_location site = std::source_location::current()) {
+    if (refusal_) return *std::exchange(refusal_, std::nullopt);
+    if (!state_) return Error(ErrorKind::invalid_handle, "The future is empty.", site);
+    if (Result<void> waited = state_->wait(deadline, site); !waited) {
+      const ErrorKind kind = waited.error().kind();
+      if (kind != ErrorKind::timeout && kind != ErrorKind::wait_forbidden) state_.reset();
+      return std::move(waited).error();
+    }
+    const auto state = std::move(state_);
+    if constexpr (std::is_void_v<T>) {
+      return Result<void>();
+    } else {
+      return std::move(state->value);
+    }
+  }
+
+  // False when it is empty: default made, moved from, or taken by get().
+  bool valid() const noexcept { return static_cast<bool>(state_) || refusal_.has_value(); }
+
+ private:
+  Ref<detail::FutureState<T>> state_;
+  std::optional<Error> refusal_;
+};
+
+}  // namespace thalweg

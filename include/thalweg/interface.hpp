@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// thalweg/interface.hpp - the one erased interface under the classes of the API.
+//
+// Not for programs: Device, Stream and the others are thin handles to these. One compiled runtime
+// implements them for every backend.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <mutex>
+#include <optional>
+#include <source_location>
+#include <string>
+#include <string_view>
+
+#include "thalweg/base/access.hpp"
+#include "thalweg/base/clock.hpp"
+#include "thalweg/base/ref.hpp"
+#include "thalweg/base/result.hpp"
+#include "thalweg/base/task.hpp"
+#include "thalweg/order/point.hpp"
+#include "thalweg/statistics.hpp"
+#include "thalweg/waits.hpp"
+
+namespace thalweg {
+
+// Lower numbers run first; 0 is the default. {0, 0} means that a device has no priorities.
+struct PriorityRange {
+  int least = 0;
+  int greatest = 0;
+  friend bool operator==(const PriorityRange&, const PriorityRange&) noexcept = default;
+};
+
+struct StreamOptions {
+  int priority = 0;
+  std::string_view name;  // For reports; copied. May be empty.
+};
+
+struct AllocationOptions {
+  // A power of two of at most 4096; 0 takes the device's own (256 on cpu).
+  std::uint64_t alignment_bytes = 0;
+  std::string_view tag;  // For reports; copied.
+};
+
+// What a device's backend calls the queue: an opaque id on cpu.
+struct NativeHandle {
+  std::uintptr_t value = 0;
+  friend bool operator==(NativeHandle, NativeHandle) noexcept = default;
+};
+
+enum class EventState : std::uint8_t { not_recorded, not_yet, done, lost };
+
+namespace detail {
+
+using Site = std::source_location;
+
+class DeviceCore;
+
+// An allocation and its count of handles. The last one makes a deferred free of it.
+class AllocationCore : public Counted, public Allocation {
+ public:
+  virtual DeviceCore& device() const noexcept = 0;
+};
+
+// A point that was recorded, or none. Guarded by the runtime.
+class EventCore : public Counted {
+ public:
+  virtual EventState query() const noexcept = 0;
+  virtual Result<void> wait(Deadline deadline, Site site) = 0;
+  virtual DeviceCore& device() const noexcept = 0;
+};
+
+class TimelineCore : public Counted {
+ public:
+  virtual std::uint64_t value() const noexcept = 0;
+  virtual Result<void> signal(std::uint64_t value, Site site) = 0;
+  virtual Result<void> wait(std::uint64_t value, Deadline deadline, Site site) = 0;
+  virtual DeviceCore& device() const noexcept = 0;
+};
+
+// A queue and the state that moves in step with it.
+class QueueCore : public Counted {
+ public:
+  virtual DeviceCore& device() const noexcept = 0;
+  virtual QueueId id() const noexcept = 0;
+  virtual int priority() const noexcept = 0;
+  virtual std::string_view name() const noexcept = 0;
+  virtual NativeHandle raw() const noexcept = 0;
+
+  // Validates the accesses, places the waits, and hands the task to the backend. `keep` lives until
+  // the task has passed. On refusal nothing has changed but waits already placed.
+  virtual Result<order::Point> submit(neutral::Task& task, Ref<Counted> keep) = 0;
+
+  // submit() of an upload whose bytes are copied before it returns.
+  virtual Result<order::Point> upload_copy(neutral::Task& task) = 0;
+
+  virtual Result<void> record(EventCore& event, Site site) = 0;
+  virtual Result<void> wait_event(const EventCore& event, Site site) = 0;
+  virtual Result<void> wait_queue(const QueueCore& other, Site site) = 0;
+  virtual Result<void> wait_timeline(TimelineCore& timeline, std::uint64_t value, Site site) = 0;
+  virtual Result<void> synchronize(Deadline deadline, Site site) = 0;
+  virtual Result<Ref<AllocationCore>> allocate(std::uint64_t size_bytes,
+                                               const AllocationOptions& options, Site site) = 0;
+};
+
+class DeviceCore : public Counted {
+ public:
+  virtual DeviceId id() const noexcept = 0;
+  virtual std::string_view name() const noexcept = 0;     // As it was opened: "cpu?workers=4".
+  virtual std::string_view backend() const noexcept = 0;  // "cpu".
+  virtual PriorityRange priority_range() const noexcept = 0;
+  virtual Result<Ref<QueueCore>> create_queue(const StreamOptions& options, Site site) = 0;
+  virtual Result<Ref<EventCore>> create_event(Site site) = 0;
+  virtual Result<Ref<TimelineCore>> create_timeline(std::uint64_t value, Site site) = 0;
+  virtual Result<void> synchronize(Deadline deadline, Site site) = 0;
+  virtual bool poll() noexcept = 0;
+  virtual std::uint64_t trim(std::uint64_t keep_bytes) noexcept = 0;
+  virtual Statistics statistics() const = 0;
+  virtual MemoryUsage memory_usage() const = 0;
+  virtual WaitLedger wait_ledger() const = 0;
+
+  virtual bool passed(order::Point point) const noexcept = 0;
+  virtual Result<void> wait(order::Point point, WaitReason reason, Deadline deadline,
+                            Site site) = 0;
+};
+
+}  // namespace detail
+}  // namespace thalweg

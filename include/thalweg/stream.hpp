@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// thalweg/stream.hpp - a handle to one queue of a device.
+//
+// Tasks of one stream run in the order of their submission. Tasks of different streams run as they
+// like, except that a task waits for the earlier tasks it conflicts with: those that write bytes it
+// touches, or touch bytes it writes. The runtime finds them from the accesses; nobody places events.
+//
+// A Stream is a shared handle: a copy is another handle to the same queue. When the last one goes, what
+// is enqueued still runs, and nobody waits for it.
+//
+// Threads:    const methods from any thread, each call atomic; one Stream object must not be assigned
+//             or destroyed while another thread uses that object.
+// Blocking:   synchronize() waits for the device. Nothing else here does.
+// Errors:     a submission that returns an error did not happen. All of them can give invalid_handle
+//             (moved from, default made), context_mismatch (a handle of another device),
+//             invalid_argument (a range outside its memory), device_lost.
+
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <source_location>
+#include <span>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "thalweg/buffer.hpp"
+#include "thalweg/device.hpp"
+#include "thalweg/event.hpp"
+#include "thalweg/future.hpp"
+#include "thalweg/kernel.hpp"
+#include "thalweg/task.hpp"
+#include "thalweg/timeline.hpp"
+
+namespace thalweg {
+
+namespace detail {
+struct DeclaredAccess {
+  ViewParts view;
+  AccessMode mode = AccessMode::read;
+};
+}  // namespace detail
+
+// What a host function touches: `{reads(a), writes(b)}`. Made in the call; the views must live until
+// the call returns.
+template <Viewable V>
+detail::DeclaredAccess reads(const V& view) noexcept {
+  return {detail::ViewTraits<V>::parts(view), AccessMode::read};
+}
+template <Viewable V>
+detail::DeclaredAccess writes(const V& view) noexcept {
+  static_assert(!std::is_const_v<ElementOf<V>>, "A View<const T> can only be read.");
+  return {detail::ViewTraits<V>::parts(view), AccessMode::write};
+}
+template <Viewable V>
+detail::DeclaredAccess updates(const V& view) noexcept {
+  static_assert(!std::is_const_v<ElementOf<V>>, "A View<const T> can only be read.");
+  return {detail::ViewTraits<V>::parts(view), AccessMode::read_write};
+}
+// Orders with every other access to the bytes, and touches none. An empty view orders by its memory.
+template <Viewable V>
+detail::DeclaredAccess orders(const V& view) noexcept {
+  return {detail::ViewTraits<V>::parts(view), AccessMode::token};
+}
+
+using Accesses = std::initializer_list<detail::DeclaredAccess>;
+
+class [[nodiscard]] THALWEG_EXPORT Stream {
+ public:
+  using Site = std::source_location;
+
+  Stream() noexcept = default;
+
+  // A queue of its own on `device`.
+  // Errors: invalid_argument, when the priority is out of range; out_of_memory, when the device has no
+  //         queue left.
+  static Result<Stream> create(const Device& device, const StreamOptions& options = {},
+                               Site site = Site::current());
+  static Result<Stream> with_priority(const Device& device, int priority, Site site = Site::current());
+
+  // Runs `kernel` on every cell of `grid` (at most 2^40 cells; none is fine), with a View or Array for
+  // each span or Out parameter and a value for each scalar.
+  template <class F, class... Args>
+  Result<Task> launch(const Kernel<F>& kernel, const Grid& grid, const Args&... args) const;
+
+  // Sets each element of `to` to `value`.
+  template <Viewable V>
+  Result<Task> fill(const V& to, const ElementOf<V>& value, Site site = Site::current()) const {
+    static_assert(!std::is_const_v<ElementOf<V>>, "A View<const T> can only be read.");
+    return fill_bytes(detail::ViewTraits<V>::parts(to), &value, site);
+  }
+
+  // Copies all elements. The counts are equal and the ranges do not overlap; otherwise invalid_size or
+  // invalid_argument.
+  template <Viewable To, Viewable From>
+    requires std::same_as<ElementOf<To>, std::remove_const_t<ElementOf<From>>>
+  Result<Task> copy(const To& to, const From& from, Site site = Site::current()) const {
+    return copy_bytes(detail::ViewTraits<To>::parts(to), detail::ViewTraits<From>::parts(from), site);
+  }
+
+  // Uploads `from`, which is copied before the call returns. The counts are equal.
+  template <Viewable To>
+  Result<Task> upload(const To& to, std::span<const ElementOf<To>> from,
+                      Site site = Site::current()) const {
+    return upload_copy(detail::ViewTraits<To>::parts(to), from.data(), from.size(), site);
+  }
+
+  // Uploads `from`, which is taken. The counts are equal; on refusal `from` is as it was.
+  template <Viewable To>
+  Result<Task> upload(const To& to, std::vector<ElementOf<To>>&& from,
+                      Site site = Site::current()) const {
+    using Owner = detail_Owner<ElementOf<To>>;
+    auto owner = make_ref<Owner>(std::move(from));
+    const auto& values = owner->values;
+    auto result = upload_kept(detail::ViewTraits<To>::parts(to), values.data(), values.size(), owner, site);
+    if (!result) from = std::move(owner->values);
+    return result;
+  }
+
+  // A new array whose home is this stream, with the elements of `from`.
+  template <class T>
+  Result<Array<T>> upload(std::vector<T>&& from, Site site = Site::current()) const {
+    THALWEG_TRY_ASSIGN(Array<T> to, Array<T>::create(*this, from.size(), {}, site));
+    THALWEG_TRY(upload(to, std::move(from), site));
+    return to;
+  }
+
+  // Uploads `from` without a copy: it stays as it is until the future is ready.
+  template <Viewable To>
+  Future<void> upload_borrowed(const To& to, std::span<const ElementOf<To>> from,
+                               Site site = Site::current()) const {
+    auto state = make_ref<detail::FutureState<void>>();
+    if (auto sent = upload_watched(detail::ViewTraits<To>::parts(to), from.data(), from.size(), *state, site);
+        !sent)
+      return std::move(sent).error();
+    return Future<void>(std::move(state));
+  }
+
+  // Reads the elements back into memory the future owns.
+  template <Viewable From>
+  Future<std::vector<std::remove_const_t<ElementOf<From>>>> read(const From& from,
+                                                                 Site site = Site::current()) const {
+    using Values = std::vector<std::remove_const_t<ElementOf<From>>>;
+    const detail::ViewParts parts = detail::ViewTraits<From>::parts(from);
+    if (auto checked = check_view(parts, site); !checked) return std::move(checked).error();
+    auto state = make_ref<detail::FutureState<Values>>();
+    state->value.resize(parts.count);
+    if (auto sent = read_watched(parts, state->value.data(), *state, site); !sent)
+      return std::move(sent).error();
+    return Future<Values>(std::move(state));
+  }
+
+  // Runs `function` on a thread of the host in its turn. It runs inside a NoWaitScope, may submit, and
+  // occupies a worker while it runs. What it throws becomes task_failed in the future.
+  Future<void> host(std::string_view name, Accesses accesses, UniqueFunction function,
+                    Site site = Site::current()) const;
+
+  // Marks the end of what is enqueued now. The event belongs to this stream's device.
+  Result<void> record(const Event& event, Site site = Site::current()) const;
+
+  // What is enqueued from now on waits for the event's latest record; never recorded: no wait.
+  Result<void> wait_event(const Event& event, Site site = Site::current()) const;
+
+  // What is enqueued from now on waits for what is enqueued on `other` now. Nothing on the same queue.
+  Result<void> wait(const Stream& other, Site site = Site::current()) const;
+
+  // What is enqueued from now on waits until `timeline` has reached `value`.
+  Result<void> wait(const Timeline& timeline, std::uint64_t value, Site site = Site::current()) const;
+
+  // Waits on the host until everything enqueued on this queue so far has passed, and for no more. Work
+  // that failed is not reported here but by what reads its data.
+  // Errors: timeout; wait_forbidden; device_lost.
+  Result<void> synchronize(Deadline deadline = {}, Site site = Site::current()) const;
+
+  // The device's own handle of the queue. The caller does not destroy it.
+  NativeHandle raw() const noexcept;
+
+  // Whether both are handles to one queue. Two invalid handles are not.
+  bool is_same_queue(const Stream& other) const noexcept;
+
+  // An invalid Device for an invalid handle.
+  Device device() const noexcept;
+  int priority() const noexcept;
+  QueueId id() const noexcept;
+  std::string_view name() const noexcept;
+  bool valid() const noexcept { return static_cast<bool>(core_); }
+  detail::QueueCore* core() const noexcept { return core_.get(); }
+
+ private:
+  template <class T>
+  struct detail_Owner final : Counted {
+    explicit detail_Owner(std::vector<T>&& taken) noexcept : values(std::move(taken)) {}
+    std::vector<T> values;
+  };
+
+  explicit Stream(Ref<detail::QueueCore> core) noexcept : core_(std::move(core)) {}
+
+  Result<void> check_view(const detail::ViewParts& view, Site site) const;
+  Result<Task> fill_bytes(const detail::ViewParts& to, const void* element, Site site) const;
+  Result<Task> copy_bytes(const detail::ViewParts& to, const detail::ViewParts& from, Site site) const;
+  Result<Task> upload_copy(const detail::ViewParts& to, const void* from, std::uint64_t count,
+                           Site site) const;
+  Result<Task> upload_kept(const detail::ViewParts& to, const void* from, std::uint64_t count,
+                           Ref<Counted> keep, Site site) const;
+  Result<void> upload_watched(const detail::ViewParts& to, const void* from, std::uint64_t count,
+                              detail::FutureBase& future, Site site) const;
+  Result<void> read_watched(const detail::ViewParts& from, void* to, detail::FutureBase& future,
+                            Site site) const;
+  Result<Task> launch_packed(const KernelCode* code, const Grid& grid,
+                             std::span<const detail::ViewParts> views,
+                             std::span<std::byte> packed) const;
+
+  Ref<detail::QueueCore> core_;
+};
+
+namespace detail {
+
+// Packs the I-th argument and, for a view, appends its parts.
+template <class P, class Arg>
+void pack(const Arg& arg, std::byte* packed, ViewParts*& views) noexcept {
+  using Traits = ParameterTraits<P>;
+  if constexpr (Traits::is_view) {
+    static_assert(Viewable<Arg>, "This parameter of the kernel takes a View or an Array.");
+    using Given = ElementOf<Arg>;
+    using Wanted = typename Traits::Element;
+    static_assert(std::is_same_v<std::remove_const_t<Given>, std::remove_const_t<Wanted>>,
+                  "The elements of the view are of another type than the kernel's parameter.");
+    static_assert(std::is_const_v<Wanted> || !std::is_const_v<Given>,
+                  "The kernel writes this parameter, and a View<const T> can only be read.");
+    *views++ = ViewTraits<Arg>::parts(arg);
+  } else {
+    static_assert(std::is_convertible_v<const Arg&, P>,
+                  "This parameter of the kernel is a scalar of another type.");
+    const P value = static_cast<P>(arg);
+    std::memcpy(packed, &value, sizeof(P));
+  }
+}
+
+}  // namespace detail
+
+template <class F, class... Args>
+Result<Task> Stream::launch(const Kernel<F>& kernel, const Grid& grid, const Args&... args) const {
+  using Code = typename Kernel<F>::Code;
+  using Parameters = typename Code::Parameters;
+  static_assert(sizeof...(Args) == Code::kCount,
+                "A launch takes one argument for each parameter of the kernel but the Cell.");
+  if constexpr (sizeof...(Args) == Code::kCount) {
+    alignas(8) std::array<std::byte, Code::kOffsets.back() + 8> packed;
+    std::array<detail::ViewParts, Code::kCount + 1> views;
+    detail::ViewParts* next = views.data();
+    [&]<std::size_t... I>(std::index_sequence<I...>) {
+      (detail::pack<std::tuple_element_t<I, Parameters>>(args, packed.data() + Code::kOffsets[I],
+                                                         next),
+       ...);
+    }(std::index_sequence_for<Args...>{});
+    return launch_packed(kernel.code(), grid,
+                         {views.data(), static_cast<std::size_t>(next - views.data())},
+                         {packed.data(), Code::kOffsets.back()});
+  }
+}
+
+}  // namespace thalweg
