@@ -106,6 +106,7 @@ class THALWEG_EXPORT QueueOrder {
   Row& row(std::size_t number) noexcept { return rows_[number & (rows_.size() - 1)]; }
   const Row& row(std::size_t number) const noexcept { return rows_[number & (rows_.size() - 1)]; }
 
+  std::size_t row_count() const noexcept { return newest_ - oldest_ + 1; }
   const Frontier* older_frontier_at(Serial n) const noexcept;
   void append_row();
   void recycle_rows() noexcept;
