@@ -2,7 +2,6 @@
 
 #include "thalweg/order/queue_order.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -59,10 +58,7 @@ void QueueOrder::learn(Point point, const Frontier* learned) {
 void QueueOrder::append_row() {
   if (row_count() == rows_.size()) {
     recycle_rows();
-    const std::size_t width = std::max<std::size_t>(row(newest_).frontier.width(), 1);
-    const std::size_t count_max = std::clamp<std::size_t>(kRowWordsMax / width, 2, kRowsMax);
-    if (row_count() >= count_max) oldest_ = newest_ + 2 - count_max;
-    if (row_count() == rows_.size()) grow_rows();
+    if (row_count() == rows_.size()) make_room();
   }
   row(newest_ + 1).first = Serial{last_.value + 1};
   row(newest_ + 1).frontier = row(newest_).frontier;
@@ -73,10 +69,16 @@ void QueueOrder::recycle_rows() noexcept {
   while (oldest_ != newest_ && passed(Serial{row(oldest_ + 1).first.value - 1})) ++oldest_;
 }
 
-void QueueOrder::grow_rows() {
-  std::vector<Row> rows(2 * rows_.size());
+// Doubles the ring, or lets the oldest row fall off.
+void QueueOrder::make_room() {
+  const std::size_t size = 2 * rows_.size();
+  if (size > kRowsMax || size * row(newest_).frontier.width() > kRowWordsMax) {
+    ++oldest_;
+    return;
+  }
+  std::vector<Row> rows(size);
   for (std::size_t number = oldest_; number != newest_ + 1; ++number) {
-    rows[number & (rows.size() - 1)] = std::move(row(number));
+    rows[number & (size - 1)] = std::move(row(number));
   }
   rows_ = std::move(rows);
 }
