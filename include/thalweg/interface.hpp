@@ -17,6 +17,7 @@
 
 #include "thalweg/base/access.hpp"
 #include "thalweg/base/clock.hpp"
+#include "thalweg/base/priority.hpp"
 #include "thalweg/base/ref.hpp"
 #include "thalweg/base/result.hpp"
 #include "thalweg/base/task.hpp"
@@ -25,13 +26,6 @@
 #include "thalweg/waits.hpp"
 
 namespace thalweg {
-
-// Lower numbers run first; 0 is the default. {0, 0} means that a device has no priorities.
-struct PriorityRange {
-  int least = 0;
-  int greatest = 0;
-  friend bool operator==(const PriorityRange&, const PriorityRange&) noexcept = default;
-};
 
 struct StreamOptions {
   int priority = 0;
@@ -72,9 +66,8 @@ class EventCore : public Counted {
   virtual DeviceCore& device() const noexcept = 0;
 };
 
-class TimelineCore : public Counted {
+class TimelineCore : public neutral::Timeline {
  public:
-  virtual std::uint64_t value() const noexcept = 0;
   virtual Result<void> signal(std::uint64_t value, Site site) = 0;
   virtual Result<void> wait(std::uint64_t value, Deadline deadline, Site site) = 0;
   virtual DeviceCore& device() const noexcept = 0;

@@ -67,7 +67,29 @@ class KernelCode : public Counted {
   Run run_;
 };
 
+// Someone who waits for a value of a timeline. It belongs to whoever waits: nothing is allocated.
+struct TimelineWaiter {
+  std::uint64_t value = 0;
+
+  // Called once, on the thread that raised the timeline. The waiter may be gone when it returns.
+  void (*fire)(TimelineWaiter&) noexcept = nullptr;
+
+  // The timeline's own.
+  TimelineWaiter* next = nullptr;
+  TimelineWaiter* previous = nullptr;
+};
+
 namespace neutral {
+
+// A counter of the program's that a queue waits for.
+class Timeline : public Counted {
+ public:
+  virtual std::uint64_t value() const noexcept = 0;
+
+  // Adds `waiter`, which stays where it is until it fires. False, and nothing added, when its value is
+  // reached already.
+  virtual bool add(TimelineWaiter& waiter) noexcept = 0;
+};
 
 enum class TaskKind : std::uint8_t {
   empty,      // Only takes its turn: what waits that need a serial ride on.
@@ -77,6 +99,9 @@ enum class TaskKind : std::uint8_t {
   read_back,  // host_target gets the bytes of accesses[0].
   kernel,     // `code` runs over `extent` with `arguments`.
   host,       // `function` runs on a thread of the host.
+  wait,       // Takes its turn when `timeline` has reached `value`.
+  last,       // Nothing comes after it. When it has passed and the backend will not touch the stream
+              // any more, it calls `completion`, which may destroy the stream.
 };
 
 // Told once how a task ended, before the task's point counts as passed. Called on a thread of the
@@ -109,6 +134,10 @@ struct Task {
 
   // host: moved from when the task is accepted, and only then.
   UniqueFunction* function = nullptr;
+
+  // wait: shared by the backend when the task is accepted.
+  Timeline* timeline = nullptr;
+  std::uint64_t value = 0;
 
   // Shared by the backend when the task is accepted; may be null.
   Completion* completion = nullptr;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// thalweg/backend/driver.hpp - the table of virtual functions the runtime calls.
+//
+// A backend does not derive from these: it models EventStreamBackend, and MultiStream derives for it.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "thalweg/backend/memory_source.hpp"
+#include "thalweg/backend/stream_factory.hpp"
+#include "thalweg/base/clock.hpp"
+#include "thalweg/base/priority.hpp"
+#include "thalweg/base/ref.hpp"
+#include "thalweg/base/result.hpp"
+#include "thalweg/base/task.hpp"
+
+namespace thalweg::backend {
+
+// What a backend counts besides the runtime. Since the device was opened.
+struct DriverCounters {
+  std::uint64_t futex_wakes = 0;
+  std::uint64_t tasks_failed = 0;
+  std::uint64_t busy_any_ns = 0;
+  std::uint64_t busy_sum_ns = 0;
+};
+
+enum class MemoryKind : std::uint8_t { device, host };
+
+// A step of a reserve: what was found, or the size that has to be grown.
+struct Found {
+  bool found = false;
+  Block block;
+  std::uint64_t rounded_bytes = 0;
+};
+
+using Items = std::vector<Ref<Counted>>;
+
+class DriverStream {
+ public:
+  virtual ~DriverStream() = default;
+
+  // Under the queue's lock.
+  virtual Result<void> submit(const neutral::Task& task, Serial serial) = 0;
+  virtual Result<Serial> wait_for(DriverStream& source, Serial serial) = 0;
+  virtual void keep(Ref<Counted> item, std::uint64_t size_bytes) = 0;
+  virtual void poll(Items& freed) = 0;   // Takes out what has passed, when enough is staged.
+  virtual void flush(Items& freed) = 0;  // Closes what is staged, and polls.
+  virtual void clear(Items& freed) = 0;  // REQUIRES: all has passed.
+  virtual std::uint64_t fences() const = 0;
+
+  // Under the queue's lock and the memory's.
+  virtual Result<Found> find(MemoryKind kind, std::uint64_t size_bytes,
+                             const ReserveOptions& options) = 0;
+  // Under the memory's lock alone.
+  virtual Result<Block> grow(MemoryKind kind, std::uint64_t rounded_bytes) = 0;
+
+  // Without a lock.
+  virtual void announce() noexcept = 0;
+  virtual Result<void> wait(Serial serial, Deadline deadline) = 0;
+  virtual std::uintptr_t raw() const noexcept = 0;
+
+  // The address of a variable that only streams of one type share.
+  virtual const void* type() const noexcept = 0;
+};
+
+class Driver {
+ public:
+  virtual ~Driver() = default;
+  virtual PriorityRange priority_range() const noexcept = 0;
+  virtual Result<std::unique_ptr<DriverStream>> create_stream(const StreamRequest& request) = 0;
+  virtual DriverCounters counters() const noexcept = 0;
+
+  // Pools of this device's memory. Under the memory's lock.
+  virtual MemorySource& device_memory() noexcept = 0;
+  virtual MemorySource& host_memory() noexcept = 0;
+};
+
+}  // namespace thalweg::backend

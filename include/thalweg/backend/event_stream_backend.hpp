@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// thalweg/backend/event_stream_backend.hpp - concept: a backend whose streams wait for one another.
+//
+// A backend is its factory and three functions:
+//
+//   submit(stream, task, serial)      enqueues `task`, which has that serial. Called under the queue's
+//                                     lock and in the order of serials; never blocks. On refusal
+//                                     nothing has happened but waits already placed.
+//   wait_for(stream, source, serial)  makes what is submitted to `stream` from now on wait, on the
+//                                     device, until `source` has passed `serial`, and gives back the
+//                                     serial it really waits for, which may be later.
+//   fence(signal)                     records a fence behind what is enqueued.
+//
+// The backend says what has passed through the Progress of the stream's request. It may have more:
+//
+//   priority_range()                  where streams have priorities.
+//   announce(stream)                  called after submit without any lock: wakes who will run it.
+//   wait(stream, serial, deadline)    blocks the host; without it the runtime waits for a fence.
+//   raw(stream)                       the native handle of the queue.
+//   counters()                        see DriverCounters.
+
+#pragma once
+
+#include <concepts>
+
+#include "thalweg/backend/device_stream.hpp"
+#include "thalweg/backend/stream_factory.hpp"
+#include "thalweg/base/task.hpp"
+
+namespace thalweg::backend {
+
+template <class B>
+concept EventStreamBackend =
+    requires(B& backend, typename B::Stream& stream, typename B::Stream& source,
+             const neutral::Task& task, Serial serial, typename B::Stream::Signal signal) {
+      requires DeviceStream<typename B::Stream>;
+      requires StreamFactory<typename B::Factory>;
+      requires std::same_as<typename B::Factory::Stream, typename B::Stream>;
+      { backend.factory() } -> std::same_as<typename B::Factory&>;
+      { B::submit(stream, task, serial) } -> std::same_as<Result<void>>;
+      { B::wait_for(stream, source, serial) } -> std::same_as<Result<Serial>>;
+      { B::fence(signal) } -> std::same_as<Result<typename B::Stream::Fence>>;
+    };
+
+}  // namespace thalweg::backend

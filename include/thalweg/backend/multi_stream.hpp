@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// thalweg/backend/multi_stream.hpp - the event-ordered driver of many streams.
+//
+// Adapts a backend that models EventStreamBackend to what the runtime calls. The algorithm that chooses
+// the waits is compiled and lives in `order`; this only wires.
+
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "thalweg/backend/driver.hpp"
+#include "thalweg/backend/event_stream_backend.hpp"
+
+namespace thalweg::backend {
+
+template <EventStreamBackend B>
+class MultiStream final : public Driver {
+ public:
+  explicit MultiStream(B backend) : backend_(std::move(backend)) {}
+
+  PriorityRange priority_range() const noexcept override {
+    if constexpr (requires { backend_.priority_range(); }) {
+      return backend_.priority_range();
+    } else {
+      return {};
+    }
+  }
+
+  Result<std::unique_ptr<DriverStream>> create_stream(const StreamRequest& request) override {
+    THALWEG_TRY_ASSIGN(typename B::Stream stream, backend_.factory().create(request));
+    return std::unique_ptr<DriverStream>(std::make_unique<Node>(std::move(stream)));
+  }
+
+  DriverCounters counters() const noexcept override {
+    if constexpr (requires { backend_.counters(); }) {
+      return backend_.counters();
+    } else {
+      return {};
+    }
+  }
+
+  MemorySource& device_memory() noexcept override { return backend_.device_pool(); }
+  MemorySource& host_memory() noexcept override { return backend_.host_pool(); }
+
+ private:
+  using Stream = typename B::Stream;
+
+  class Node final : public DriverStream {
+   public:
+    explicit Node(Stream stream) : stream_(std::move(stream)) {}
+
+    Result<void> submit(const neutral::Task& task, Serial serial) override {
+      return B::submit(stream_, task, serial);
+    }
+
+    Result<Serial> wait_for(DriverStream& source, Serial serial) override {
+      if (source.type() != type())
+        return Error(ErrorKind::backend_mismatch,
+                     "A stream cannot wait for one of another backend.");
+      return B::wait_for(stream_, static_cast<Node&>(source).stream_, serial);
+    }
+
+    void keep(Ref<Counted> item, std::uint64_t size_bytes) override {
+      stream_.drop_queue().push(std::move(item), size_bytes);
+    }
+
+    void poll(Items& freed) override {
+      if (stream_.drop_queue().should_flush()) return flush(freed);
+      stream_.drop_queue().poll(freed);
+    }
+
+    // A fence that is refused leaves what is staged for the next flush.
+    void flush(Items& freed) override {
+      static_cast<void>(stream_.drop_queue().flush(
+          [signal = stream_.signal()] { return Stream::fence(signal); }));
+      stream_.drop_queue().poll(freed);
+    }
+
+    void clear(Items& freed) override { stream_.drop_queue().clear(freed); }
+    std::uint64_t fences() const override {
+      return const_cast<Stream&>(stream_).drop_queue().fences();
+    }
+
+    Result<Found> find(MemoryKind kind, std::uint64_t size_bytes,
+                       const ReserveOptions& options) override {
+      return kind == MemoryKind::device ? find_in(stream_.device_memory(), size_bytes, options)
+                                        : find_in(stream_.host_memory(), size_bytes, options);
+    }
+
+    Result<Block> grow(MemoryKind kind, std::uint64_t rounded_bytes) override {
+      return kind == MemoryKind::device ? stream_.device_memory().pool().grow(rounded_bytes)
+                                        : stream_.host_memory().pool().grow(rounded_bytes);
+    }
+
+    void announce() noexcept override {
+      if constexpr (requires { B::announce(stream_); }) B::announce(stream_);
+    }
+
+    Result<void> wait(Serial serial, Deadline deadline) override {
+      if constexpr (requires { B::wait(stream_, serial, deadline); }) {
+        return B::wait(stream_, serial, deadline);
+      } else {
+        THALWEG_TRY_ASSIGN(const auto fence, B::fence(stream_.signal()));
+        return fence.wait(deadline);
+      }
+    }
+
+    std::uintptr_t raw() const noexcept override {
+      if constexpr (requires { B::raw(stream_); }) {
+        return B::raw(stream_);
+      } else {
+        return reinterpret_cast<std::uintptr_t>(this);
+      }
+    }
+
+    const void* type() const noexcept override { return &type_tag; }
+
+   private:
+    template <class Memory>
+    Result<Found> find_in(Memory& memory, std::uint64_t size_bytes, const ReserveOptions& options) {
+      THALWEG_TRY_ASSIGN(const std::uint64_t rounded, memory.pool().round(size_bytes, options));
+      Found result;
+      result.rounded_bytes = rounded;
+      if (auto block = memory.pool().find(rounded, memory.home())) {
+        result.found = true;
+        result.block = *block;
+      }
+      return result;
+    }
+
+    Stream stream_;
+  };
+
+  static inline const char type_tag = 0;
+
+  B backend_;
+};
+
+}  // namespace thalweg::backend

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// sync/timeline.hpp - a counter that only goes up, and those who wait for it.
+//
+//   who raises it    value.exchange(v);       min_wait.load()  <= v ?  take the ripe waiters, fire them
+//   who waits        list + min_wait.exchange(w);  value.load() >= w ?  take itself out again
+//
+// Both sides write with a sequentially consistent read-modify-write and then read the other's word, so
+// at least one sees the other: no waiter is missed. Fences would do too, but ThreadSanitizer does not
+// understand them.
+//
+// A waiter is an object of the one who waits: nothing is allocated. It is fired outside the lock, once,
+// by the thread that raised the value.
+//
+// Threads:    all methods from any thread, except that raises of one timeline by `advance` come from
+//             one thread at a time.
+
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+
+#include "sync/lock.hpp"
+#include "thalweg/base/task.hpp"
+
+namespace thalweg::sync {
+
+class alignas(64) Timeline {
+ public:
+  using Waiter = TimelineWaiter;
+
+  constexpr explicit Timeline(std::uint64_t value = 0) noexcept : value_(value) {}
+  Timeline(const Timeline&) = delete;
+  Timeline& operator=(const Timeline&) = delete;
+
+  // Memory ordering: acquire; pairs with advance() and raise().
+  std::uint64_t value() const noexcept { return value_.load(std::memory_order_acquire); }
+  bool reached(std::uint64_t value) const noexcept { return this->value() >= value; }
+
+  // For whoever tests it alone: the word that value() reads.
+  const std::atomic<std::uint64_t>& word() const noexcept { return value_; }
+
+  // Raises the value. REQUIRES: it does not go down, and nobody else raises it now.
+  void advance(std::uint64_t value) noexcept {
+    value_.exchange(value, std::memory_order_seq_cst);
+    if (min_wait_.load(std::memory_order_seq_cst) <= value) [[unlikely]]
+      fire_ripe();
+  }
+
+  // Raises the value from any thread. False, and nothing done, when it would go down.
+  bool raise(std::uint64_t value) noexcept;
+
+  // Adds `waiter`, which stays where it is until it fires or is removed. False, and nothing added, when
+  // its value is reached already.
+  bool add(Waiter& waiter) noexcept;
+
+  // Takes `waiter` out. False when it was taken to be fired: it fires, or has fired.
+  bool remove(Waiter& waiter) noexcept;
+
+ private:
+  static constexpr std::uint64_t kNobody = std::numeric_limits<std::uint64_t>::max();
+
+  void fire_ripe() noexcept;
+  void unlink(Waiter& waiter) noexcept THALWEG_REQUIRES(lock_);
+  void update_min_wait() noexcept THALWEG_REQUIRES(lock_);
+
+  std::atomic<std::uint64_t> value_;
+  std::atomic<std::uint64_t> min_wait_{kNobody};  // Least value in the list.
+
+  alignas(64) SpinLock lock_{Rank::waiters};
+  Waiter* first_ THALWEG_GUARDED_BY(lock_) = nullptr;
+};
+
+// The timelines of all queues of the process, by queue index. An index is used again by a later queue,
+// which goes on counting where the former one stopped: an old serial is simply one that has passed.
+// Never destroyed.
+inline constexpr std::size_t kQueueTimelines = std::size_t{1} << 16;
+Timeline& queue_timeline(std::uint16_t queue) noexcept;
+
+}  // namespace thalweg::sync
