@@ -294,7 +294,6 @@ void AccessMap::points(PointSet& out, const QueueTable& table) const {
   const auto add = [&](Point point) {
     if (!table.passed(point)) out.add(point);
   };
-  add(token_);
   if (ranged()) {
     for (const Ranges::Range& range : ranges_->list) {
       for (const Point write : range.writes) add(write);

@@ -61,7 +61,7 @@ void choose_waits(const QueueOrder& taker, const PointSet& candidates, const Que
 
 void merge_wait(QueueOrder& taker, Point covered, QueueTable& table) {
   THALWEG_ASSERT(covered.queue() != taker.index(), "A queue waits for itself.");
-  if (plant::planted(plant::Bug::frontier_not_merged)) return;
+  if (plant::planted(plant::Bug::frontier_not_merged)) return taker.learn(Point(), nullptr);
   const QueueOrder* const source = table.at(covered.queue());
   const Frontier* row = frontier_of(covered, table);
   if (plant::planted(plant::Bug::present_frontier) && source != nullptr) row = &source->frontier();

@@ -94,8 +94,8 @@ class THALWEG_EXPORT AccessMap {
     }
   }
 
-  // Adds all points of the map that have not passed: what the end of the allocation must remember
-  // until its bytes are used again.
+  // Adds all points on bytes that have not passed: what the end of the allocation must remember
+  // until its bytes are used again. A token of no bytes leaves nothing behind.
   void points(PointSet& out, const QueueTable& table) const;
 
   std::uint64_t size_bytes() const noexcept { return size_bytes_; }

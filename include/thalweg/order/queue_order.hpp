@@ -13,14 +13,13 @@
 // Who waits for A@4 is ordered after F1. It is *not* ordered after F2, the present frontier: A@4
 // may finish long before A@6 starts. frontier_at(4) therefore gives F1.
 //
-// Rows whose serials have all passed are recycled. Beyond kRowsMax rows (or kRowWordsMax words in
-// all) the oldest falls off: who waits for a serial of a fallen row learns less than there is to
-// know, which is safe and may cost a wait later.
+// Rows whose serials have all passed are recycled. Where one more would exceed kRowsMax rows, or
+// about kRowWordsMax words in all of them, the oldest falls off: who waits for a serial of a fallen
+// row learns less than there is to know, which is safe and may cost a wait later.
 //
-// Threads:    no lock here. `last` is guarded by the queue's lock; frontier and rows by the
-// submission
-//             lock; whoever places a wait holds both. `passed` may be called by whoever may read
-//             the QueueTable.
+// Threads:    no lock here. `last` is guarded by the queue's lock, frontier and rows by the
+//             submission lock; whoever places a wait holds both. `passed` may be called by whoever
+//             may read the QueueTable.
 // Ownership:  owns its rows. The word of `open` outlives the QueueOrder's time in a table.
 
 #pragma once
@@ -39,7 +38,7 @@
 
 namespace thalweg::order {
 
-// Most rows a queue keeps, and most words in them together.
+// Most rows a queue keeps, and the words in all of them beyond which it makes no room for more.
 inline constexpr std::size_t kRowsMax = 1024;
 inline constexpr std::size_t kRowWordsMax = std::size_t{1} << 19;
 
@@ -110,7 +109,7 @@ class THALWEG_EXPORT QueueOrder {
   const Frontier* older_frontier_at(Serial n) const noexcept;
   void append_row();
   void recycle_rows() noexcept;
-  void grow_rows();
+  void make_room();
 
   // Constant while open.
   const std::atomic<std::uint64_t>* passed_ = nullptr;
