@@ -161,7 +161,7 @@ class Run:
             self.preset(name)
         self.step("shared", self.shared)
         command("install", PYTHON, "tests/install/check_install.py", "build/minimal", "build/shared")
-        command("demo", "./demo")
+        command("demo", "./demo", "--out", "build/demo.png")
 
     def report(self, interrupted: bool) -> int:
         counts = self.counts
