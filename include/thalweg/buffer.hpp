@@ -23,6 +23,11 @@ namespace thalweg {
 
 class Stream;
 
+namespace detail {
+// The offset of a subview that is outside its view.
+inline constexpr std::uint64_t kOutside = std::numeric_limits<std::uint64_t>::max();
+}  // namespace detail
+
 // Bytes without a type.
 class [[nodiscard]] THALWEG_EXPORT Buffer {
  public:
@@ -76,7 +81,7 @@ class [[nodiscard]] View {
   // it is used.
   View subview(std::uint64_t first, std::uint64_t count) const noexcept {
     const bool inside = first <= count_ && count <= count_ - first;
-    if (!inside) return {memory_, std::numeric_limits<std::uint64_t>::max(), count};
+    if (!inside || offset_bytes_ == detail::kOutside) return {memory_, detail::kOutside, count};
     return {memory_, offset_bytes_ + first * sizeof(T), count};
   }
 

@@ -23,6 +23,9 @@ class THALWEG_EXPORT FutureBase : public neutral::Completion {
  public:
   FutureBase() noexcept = default;
 
+  // A failure that nobody took goes to the error sink.
+  ~FutureBase() override;
+
   void complete(const Error* error) noexcept override;
 
   // Called by the submitter once the task is accepted.
@@ -35,7 +38,7 @@ class THALWEG_EXPORT FutureBase : public neutral::Completion {
   Ref<DeviceCore> device_;
   order::Point point_;
   std::optional<Error> error_;
-  std::atomic<bool> waited_{false};
+  bool taken_ = false;  // The error was given to the caller.
 };
 
 template <class T>

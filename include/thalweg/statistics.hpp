@@ -16,6 +16,7 @@ struct Statistics {
   std::uint64_t waits_placed = 0;    // Device-side waits that tasks and streams were given.
   std::uint64_t waits_passed = 0;    // Waits left out because what they name had passed.
   std::uint64_t waits_covered = 0;   // Waits left out because another one implies them.
+  std::uint64_t timeline_waits = 0;  // Waits for timelines: each takes a turn of its own.
   std::uint64_t fences = 0;          // Fences recorded.
   std::uint64_t futex_wakes = 0;     // Threads of the device woken by a system call.
   std::uint64_t host_waits = 0;      // Waits of the host, all reasons: the sum of the ledger.

@@ -211,6 +211,7 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
                               detail::FutureBase& future, Site site) const;
   Result<void> read_watched(const detail::ViewParts& from, void* to, detail::FutureBase& future,
                             Site site) const;
+  Result<void> submit_watched(neutral::Task& task, detail::FutureBase& future) const;
   Result<Task> launch_packed(const KernelCode* code, const Grid& grid,
                              std::span<const detail::ViewParts> views,
                              std::span<std::byte> packed) const;

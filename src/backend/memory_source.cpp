@@ -17,15 +17,17 @@ void UsageCounter::grow(std::uint64_t bytes) noexcept {
 
 void UsageCounter::shrink(std::uint64_t bytes) noexcept { numbers_.reserved -= bytes; }
 
-void UsageCounter::hand_out(std::uint64_t bytes) noexcept {
+void UsageCounter::hand_out(const Block& block) noexcept {
   ++numbers_.blocks;
-  numbers_.live += bytes;
+  numbers_.live += block.size_bytes;
+  numbers_.padding += block.size_bytes - block.requested_bytes;
   numbers_.live_peak = std::max(numbers_.live_peak, numbers_.live);
 }
 
-void UsageCounter::take_back(std::uint64_t bytes) noexcept {
+void UsageCounter::take_back(const Block& block) noexcept {
   --numbers_.blocks;
-  numbers_.live -= bytes;
+  numbers_.live -= block.size_bytes;
+  numbers_.padding -= block.size_bytes - block.requested_bytes;
 }
 
 Result<std::uint64_t> round_request(std::uint64_t size_bytes, const ReserveOptions& options,
@@ -35,16 +37,13 @@ Result<std::uint64_t> round_request(std::uint64_t size_bytes, const ReserveOptio
     return Error(ErrorKind::invalid_argument,
                  fmt::format("An alignment of {} bytes is not a power of two of at most {}.", wanted,
                              kAlignmentBytesMax));
-  if (wanted > alignment)
-    return Error(ErrorKind::invalid_argument,
-                 fmt::format("An alignment of {} bytes is more than the {} bytes of this memory.",
-                             wanted, alignment));
+  const std::uint64_t least = wanted > alignment ? kAlignmentBytesMax : granularity;
   const std::uint64_t padding = granularity - 1;
   if (size_bytes > std::numeric_limits<std::uint64_t>::max() - padding)
     return Error(ErrorKind::invalid_size,
                  fmt::format("A size of {} bytes cannot be rounded up to a multiple of {}.",
                              size_bytes, granularity));
-  return std::max((size_bytes + padding) & ~padding, granularity);
+  return std::max((size_bytes + padding) & ~padding, least);
 }
 
 Error over_limit(std::uint64_t size_bytes, const MemoryUsageNumbers& usage,

@@ -32,6 +32,12 @@ void for_each_span(const Access& access, Function function) {
   }
 }
 
+const Frontier& frontier_of(Point point, const QueueTable& table) {
+  const QueueOrder* const taker = table.at(point.queue());
+  THALWEG_CHECK(taker != nullptr, "A task of a queue that is not in the table is entered.");
+  return taker->frontier();
+}
+
 bool reads_count(const Access& access) {
   return access.writes() && !plant::planted(plant::Bug::missing_write_after_read);
 }
@@ -74,12 +80,17 @@ struct AccessMap::Ranges {
   // The range that holds the byte at `position`.
   std::size_t find(std::uint64_t position) const;
 
-  // The range that begins at `position`, which is made if there is none; size() at the end.
-  std::size_t split(std::uint64_t position, std::uint64_t size_bytes);
+  // The range that begins at `position`, which is made if there is none.
+  std::size_t split(std::uint64_t position);
 
+  // One past the last range of those from `first` on that end at `position`.
+  std::size_t split_end(std::size_t first, std::uint64_t position, std::uint64_t size_bytes);
+
+  void cut(std::size_t at, std::uint64_t position);
   void enter_write(std::size_t first, std::size_t last, const Entry& entry);
   void enter_read(std::size_t first, std::size_t last, const Entry& entry);
   void join_alike(std::size_t first, std::size_t last);
+  void join_alike();
   void fold(const Entry& entry);
   void halve();
 
@@ -112,14 +123,27 @@ std::size_t AccessMap::Ranges::find(std::uint64_t position) const {
   return static_cast<std::size_t>(after - list.begin()) - 1;
 }
 
-std::size_t AccessMap::Ranges::split(std::uint64_t position, std::uint64_t size_bytes) {
-  if (position == size_bytes) return list.size();
+std::size_t AccessMap::Ranges::split(std::uint64_t position) {
   const std::size_t at = find(position);
   if (list[at].begin == position) return at;
+  cut(at, position);
+  return at + 1;
+}
+
+std::size_t AccessMap::Ranges::split_end(std::size_t first, std::uint64_t position,
+                                         std::uint64_t size_bytes) {
+  std::size_t last = first + 1;
+  while (last != list.size() && list[last].begin < position) ++last;
+  const std::uint64_t end = last == list.size() ? size_bytes : list[last].begin;
+  if (end != position) cut(last - 1, position);
+  return last;
+}
+
+// Cuts a range in two.
+void AccessMap::Ranges::cut(std::size_t at, std::uint64_t position) {
   Range upper = list[at];
   upper.begin = position;
   list.insert(list.begin() + static_cast<std::ptrdiff_t>(at + 1), std::move(upper));
-  return at + 1;
 }
 
 void AccessMap::Ranges::enter_write(std::size_t first, std::size_t last, const Entry& entry) {
@@ -150,11 +174,15 @@ void AccessMap::Ranges::fold(const Entry& entry) {
       range.reads.remove_if(passed);
     }
   }
+  join_alike();
+  while (list.size() > kRangesMax) halve();
+  fold_above = std::clamp(2 * list.size(), kFoldMin, kRangesMax);
+}
+
+void AccessMap::Ranges::join_alike() {
   const auto last = std::unique(list.begin(), list.end(),
                                 [](const Range& a, const Range& b) { return a.alike(b); });
   list.erase(last, list.end());
-  while (list.size() > kRangesMax) halve();
-  fold_above = std::clamp(2 * list.size(), kFoldMin, kRangesMax);
 }
 
 // Joins the ranges in pairs.
@@ -165,31 +193,31 @@ void AccessMap::Ranges::halve() {
     if (2 * pair + 1 < list.size()) list[pair].join(list[2 * pair + 1]);
   }
   list.resize(count);
+  join_alike();
 }
 
-AccessMap::AccessMap() noexcept : size_bytes_(0), read_count_(0) {}
+AccessMap::AccessMap() noexcept = default;
 
 AccessMap::~AccessMap() = default;
 
 void AccessMap::reset(std::uint64_t size_bytes) {
   THALWEG_CHECK(size_bytes <= kSizeMax, "An allocation is larger than an access map can describe.");
-  size_bytes_ = size_bytes & kSizeMax;
-  read_count_ = 0;
+  head_ = size_bytes;
   write_ = Point();
   token_ = Point();
   if (ranges_) ranges_->list.clear();
 }
 
 void AccessMap::set_birth(Point point) noexcept {
-  THALWEG_ASSERT(!ranged() && write_.none() && read_count_ == 0, "A used allocation is born.");
-  if (size_bytes_ != 0) write_ = point;
+  THALWEG_ASSERT(!ranged() && write_.none() && read_count() == 0, "A used allocation is born.");
+  if (size_bytes() != 0) write_ = point;
 }
 
 std::size_t AccessMap::ranges() const noexcept { return ranged() ? ranges_->list.size() : 1; }
 
 void AccessMap::collect_reads(PointSet& out) const {
   if (plant::planted(plant::Bug::missing_write_after_read)) return;
-  for (std::uint64_t i = 0; i != read_count_; ++i) out.add(reads_[i]);
+  for (std::uint64_t i = 0; i != read_count(); ++i) out.add(reads_[i]);
 }
 
 void AccessMap::collect_token(const Access& access, PointSet& out) const {
@@ -202,6 +230,7 @@ void AccessMap::collect_token(const Access& access, PointSet& out) const {
 void AccessMap::collect_ranged(const Access& access, PointSet& out) const {
   if (access.mode == AccessMode::token) out.add(token_);
   if (!touches_bytes(access)) return;
+  THALWEG_ASSERT(access.end() <= size_bytes(), "An access ends behind its allocation.");
   const bool with_reads = reads_count(access);
   for_each_span(access, [&](std::uint64_t begin, std::uint64_t end) {
     const std::vector<Ranges::Range>& list = ranges_->list;
@@ -212,10 +241,16 @@ void AccessMap::collect_ranged(const Access& access, PointSet& out) const {
   });
 }
 
+// A read of everything while the map is inline.
+void AccessMap::apply_read(Point point, const QueueTable& table) {
+  const Entry entry{point, &frontier_of(point, table), &table};
+  if (enter_inline_read(entry)) return;
+  to_ranges();
+  ranges_->enter_read(0, 1, entry);
+}
+
 void AccessMap::apply_general(const Access& access, Point point, const QueueTable& table) {
-  const QueueOrder* const taker = table.at(point.queue());
-  THALWEG_CHECK(taker != nullptr, "A task of a queue that is not in the table is entered.");
-  enter(access, Entry{point, &taker->frontier(), &table});
+  enter(access, Entry{point, &frontier_of(point, table), &table});
 }
 
 void AccessMap::apply_home_general(const Access& access, Point point) {
@@ -223,12 +258,12 @@ void AccessMap::apply_home_general(const Access& access, Point point) {
 }
 
 void AccessMap::enter(const Access& access, const Entry& entry) {
-  THALWEG_ASSERT(access.offset <= size_bytes_ && access.end() <= size_bytes_,
+  THALWEG_ASSERT(access.offset <= size_bytes() && access.end() <= size_bytes(),
                  "An access ends behind its allocation.");
   if (access.mode == AccessMode::token) token_ = entry.point;
   if (!touches_bytes(access)) return;
   if (!ranged()) {
-    if (contiguous(access) && access.offset == 0 && access.end() == size_bytes_) {
+    if (contiguous(access) && access.offset == 0 && access.end() == size_bytes()) {
       if (access.writes()) return enter_write(access, entry.point);
       if (enter_inline_read(entry)) return;
     }
@@ -241,23 +276,26 @@ void AccessMap::enter(const Access& access, const Entry& entry) {
 bool AccessMap::enter_inline_read(const Entry& entry) {
   if (write_ == entry.point) return true;
   if (!write_.none() && entry.needless_write(write_)) write_ = Point();
-  Point* const end = reads_ + read_count_;
-  Point* last = std::remove_if(reads_, end, [&entry](Point read) { return entry.after(read); });
-  if (last == reads_ + kReadsInline) {
-    last = std::remove_if(reads_, last, [&entry](Point read) { return entry.passed(read); });
+  std::size_t count = 0;
+  for (std::size_t i = 0; i != read_count(); ++i) {
+    if (!entry.after(reads_[i])) reads_[count++] = reads_[i];
   }
-  const auto count = static_cast<std::uint64_t>(last - reads_);
-  if (count == kReadsInline) return false;
-  *last = entry.point;
-  read_count_ = (count + 1) & kRanged;
+  if (count == kReadsInline) {
+    Point* const last =
+        std::remove_if(reads_, reads_ + count, [&entry](Point read) { return entry.passed(read); });
+    count = static_cast<std::size_t>(last - reads_);
+    if (count == kReadsInline) return false;
+  }
+  reads_[count] = entry.point;
+  set_read_count(count + 1);
   return true;
 }
 
 void AccessMap::enter_ranged(const Access& access, const Entry& entry) {
   Ranges& ranges = *ranges_;
   for_each_span(access, [&](std::uint64_t begin, std::uint64_t end) {
-    const std::size_t first = ranges.split(begin, size_bytes_);
-    const std::size_t last = ranges.split(end, size_bytes_);
+    const std::size_t first = ranges.split(begin);
+    const std::size_t last = ranges.split_end(first, end, size_bytes());
     if (access.writes()) {
       ranges.enter_write(first, last, entry);
     } else {
@@ -272,12 +310,12 @@ void AccessMap::to_ranges() {
   if (!ranges_) ranges_ = std::make_unique<Ranges>();
   Ranges::Range all;
   all.writes.add(write_);
-  for (std::uint64_t i = 0; i != read_count_; ++i) all.reads.add(reads_[i]);
+  for (std::uint64_t i = 0; i != read_count(); ++i) all.reads.add(reads_[i]);
   ranges_->list.clear();
   ranges_->list.push_back(std::move(all));
   ranges_->fold_above = kFoldMin;
   write_ = Point();
-  read_count_ = kRanged;
+  set_read_count(kRanged);
 }
 
 // Goes back to the inline form if the only range fits.
@@ -286,7 +324,7 @@ void AccessMap::to_inline() {
   if (all.writes.size() > 1 || all.reads.size() > kReadsInline) return;
   if (!all.writes.empty()) write_ = *all.writes.begin();
   std::copy(all.reads.begin(), all.reads.end(), reads_);
-  read_count_ = all.reads.size() & kRanged;
+  set_read_count(all.reads.size());
   ranges_->list.clear();
 }
 
@@ -301,7 +339,7 @@ void AccessMap::points(PointSet& out, const QueueTable& table) const {
     }
   } else {
     add(write_);
-    for (std::uint64_t i = 0; i != read_count_; ++i) add(reads_[i]);
+    for (std::uint64_t i = 0; i != read_count(); ++i) add(reads_[i]);
   }
 }
 

@@ -42,6 +42,11 @@ class alignas(64) Timeline {
   // For whoever tests it alone: the word that value() reads.
   const std::atomic<std::uint64_t>& word() const noexcept { return value_; }
 
+  // An object of whoever raises it, for those who wait and could help; null when there is none.
+  // Memory ordering: release in set_owner() pairs with acquire here.
+  void* owner() const noexcept { return owner_.load(std::memory_order_acquire); }
+  void set_owner(void* owner) noexcept { owner_.store(owner, std::memory_order_release); }
+
   // Raises the value. REQUIRES: it does not go down, and nobody else raises it now.
   void advance(std::uint64_t value) noexcept {
     value_.exchange(value, std::memory_order_seq_cst);
@@ -69,7 +74,8 @@ class alignas(64) Timeline {
   std::atomic<std::uint64_t> value_;
   std::atomic<std::uint64_t> min_wait_{kNobody};  // Least value in the list.
 
-  alignas(64) SpinLock lock_{Rank::waiters};
+  alignas(64) std::atomic<void*> owner_{nullptr};
+  SpinLock lock_{Rank::waiters};
   Waiter* first_ THALWEG_GUARDED_BY(lock_) = nullptr;
 };
 

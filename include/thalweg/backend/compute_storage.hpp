@@ -11,6 +11,9 @@
 
 namespace thalweg::backend {
 
+// The largest alignment that can be asked for, in bytes: the page of the systems we run on.
+inline constexpr std::uint64_t kAlignmentBytesMax = 4096;
+
 // One allocation of a storage.
 struct StorageHandle {
   std::uint64_t id = 0;  // The storage's own name for it.
@@ -24,7 +27,7 @@ struct StorageResource {
 };
 
 // `alignment()` is that of every allocation and `granularity()` what sizes are rounded up to, both in
-// bytes and powers of two. `alloc(bytes)` gets a multiple of the granularity, at least one, and gives
+// bytes and powers of two; an allocation of at least kAlignmentBytesMax bytes is aligned to that. `alloc(bytes)` gets a multiple of the granularity, at least one, and gives
 // out_of_memory when the system has none left. `dealloc` may be deferred until `flush`.
 // Threads: one at a time; the runtime locks.
 template <class S>

@@ -9,6 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -58,11 +59,11 @@ class DriverStream {
   virtual Result<Found> find(MemoryKind kind, std::uint64_t size_bytes,
                              const ReserveOptions& options) = 0;
   // Under the memory's lock alone.
-  virtual Result<Block> grow(MemoryKind kind, std::uint64_t rounded_bytes) = 0;
+  virtual Result<Block> grow(MemoryKind kind, std::uint64_t rounded_bytes,
+                             std::uint64_t size_bytes) = 0;
 
   // Without a lock.
   virtual void announce() noexcept = 0;
-  virtual Result<void> wait(Serial serial, Deadline deadline) = 0;
   virtual std::uintptr_t raw() const noexcept = 0;
 
   // The address of a variable that only streams of one type share.
@@ -75,6 +76,10 @@ class Driver {
   virtual PriorityRange priority_range() const noexcept = 0;
   virtual Result<std::unique_ptr<DriverStream>> create_stream(const StreamRequest& request) = 0;
   virtual DriverCounters counters() const noexcept = 0;
+
+  // Blocks until `point` has passed, in the backend's own way; nothing when it has none: the runtime then
+  // sleeps until Progress says so. The queue of the point may be closing. Without a lock.
+  virtual std::optional<Result<void>> wait(order::Point point, Deadline deadline) = 0;
 
   // Pools of this device's memory. Under the memory's lock.
   virtual MemorySource& device_memory() noexcept = 0;

@@ -16,7 +16,8 @@
 //
 //   priority_range()                  where streams have priorities.
 //   announce(stream)                  called after submit without any lock: wakes who will run it.
-//   wait(stream, serial, deadline)    blocks the host; without it the runtime waits for a fence.
+//   wait(point, deadline)             blocks the host, and may help; without it the runtime sleeps until
+//                                     the Progress of the point's queue has come that far.
 //   raw(stream)                       the native handle of the queue.
 //   counters()                        see DriverCounters.
 

@@ -56,7 +56,8 @@ class MemoryPool final : public MemorySource {
   }
 
   // A cached block of `rounded` bytes, or at most a quarter more, that is safe for `home`.
-  std::optional<Block> find(std::uint64_t rounded, const order::QueueOrder& home) {
+  std::optional<Block> find(std::uint64_t rounded, std::uint64_t size_bytes,
+                            const order::QueueOrder& home) {
     constexpr int kLooksMax = 64;
     int looks = 0;
     for (auto it = free_.lower_bound(rounded); it != free_.end() && looks < kLooksMax;
@@ -70,7 +71,8 @@ class MemoryPool final : public MemorySource {
       if (!safe) continue;
       Block block = free.block;
       block.in_use_on_home = !free.uses.empty();
-      usage_.hand_out(block.size_bytes);
+      block.requested_bytes = size_bytes;
+      usage_.hand_out(block);
       free_.erase(it);
       return block;
     }
@@ -78,7 +80,7 @@ class MemoryPool final : public MemorySource {
   }
 
   // A new block of the storage. Gives cached ones back first where the limit or the bound asks for it.
-  Result<Block> grow(std::uint64_t rounded) {
+  Result<Block> grow(std::uint64_t rounded, std::uint64_t size_bytes) {
     const MemoryUsageNumbers& now = usage_.numbers();
     const std::uint64_t slack = std::uint64_t{64} << 20;
     const std::uint64_t cached = now.reserved - now.live;
@@ -94,13 +96,13 @@ class MemoryPool final : public MemorySource {
       if (!handle) return std::move(handle).error();
     }
     usage_.grow(rounded);
-    usage_.hand_out(rounded);
-    const StorageResource resource = storage_.get(*handle);
-    return Block{*handle, resource, rounded, false, this};
+    const Block block{*handle, storage_.get(*handle), rounded, size_bytes, false, this};
+    usage_.hand_out(block);
+    return block;
   }
 
   void release(const Block& block, order::PointSet uses) override {
-    usage_.take_back(block.size_bytes);
+    usage_.take_back(block);
     free_.emplace(block.size_bytes, Free{block, std::move(uses)});
   }
 
@@ -163,8 +165,8 @@ class MemoryManagement {
   //         out_of_memory.
   Result<Block> reserve(std::uint64_t size_bytes, const ReserveOptions& options = {}) {
     THALWEG_TRY_ASSIGN(const std::uint64_t rounded, pool_->round(size_bytes, options));
-    if (std::optional<Block> block = pool_->find(rounded, *home_)) return *block;
-    return pool_->grow(rounded);
+    if (std::optional<Block> block = pool_->find(rounded, size_bytes, *home_)) return *block;
+    return pool_->grow(rounded, size_bytes);
   }
 
   // reserve() in two steps, for a caller that holds the queue's lock for the first only.

@@ -14,8 +14,6 @@
 
 namespace thalweg::backend {
 
-inline constexpr std::uint64_t kAlignmentBytesMax = 4096;
-
 struct ReserveOptions {
   std::uint64_t alignment_bytes = 0;  // 0: the storage's own.
   std::string_view tag;               // For reports.
@@ -26,7 +24,8 @@ class MemorySource;
 struct Block {
   StorageHandle handle;
   StorageResource resource;
-  std::uint64_t size_bytes = 0;  // As reserved, padding included.
+  std::uint64_t size_bytes = 0;       // As reserved, padding included.
+  std::uint64_t requested_bytes = 0;  // By the present owner.
 
   // Former uses have not passed, and all of them come before the home queue's next task.
   bool in_use_on_home = false;
@@ -39,6 +38,7 @@ struct Block {
 struct MemoryUsageNumbers {
   std::uint64_t blocks = 0;  // Live ones.
   std::uint64_t live = 0;
+  std::uint64_t padding = 0;  // Contained in live.
   std::uint64_t pending = 0;
   std::uint64_t cached = 0;
   std::uint64_t reserved = 0;
@@ -61,8 +61,8 @@ class THALWEG_EXPORT UsageCounter {
  public:
   void grow(std::uint64_t bytes) noexcept;
   void shrink(std::uint64_t bytes) noexcept;
-  void hand_out(std::uint64_t bytes) noexcept;
-  void take_back(std::uint64_t bytes) noexcept;
+  void hand_out(const Block& block) noexcept;
+  void take_back(const Block& block) noexcept;
   const MemoryUsageNumbers& numbers() const noexcept { return numbers_; }
 
  private:
@@ -70,8 +70,9 @@ class THALWEG_EXPORT UsageCounter {
 };
 
 // The size reserved for a request: a multiple of the granularity, at least one.
+// Above the storage's own alignment it is at least kAlignmentBytesMax, which makes it aligned to that.
 // Errors: invalid_size, when rounding up overflows; invalid_argument, when the alignment is no power of
-//         two or above what the storage gives (`alignment`) and kAlignmentBytesMax.
+//         two or above kAlignmentBytesMax.
 THALWEG_EXPORT Result<std::uint64_t> round_request(std::uint64_t size_bytes,
                                                    const ReserveOptions& options,
                                                    std::uint64_t alignment,

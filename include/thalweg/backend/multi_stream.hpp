@@ -41,6 +41,14 @@ class MultiStream final : public Driver {
     }
   }
 
+  std::optional<Result<void>> wait(order::Point point, Deadline deadline) override {
+    if constexpr (requires { backend_.wait(point, deadline); }) {
+      return backend_.wait(point, deadline);
+    } else {
+      return std::nullopt;
+    }
+  }
+
   MemorySource& device_memory() noexcept override { return backend_.device_pool(); }
   MemorySource& host_memory() noexcept override { return backend_.host_pool(); }
 
@@ -89,22 +97,14 @@ class MultiStream final : public Driver {
                                         : find_in(stream_.host_memory(), size_bytes, options);
     }
 
-    Result<Block> grow(MemoryKind kind, std::uint64_t rounded_bytes) override {
-      return kind == MemoryKind::device ? stream_.device_memory().pool().grow(rounded_bytes)
-                                        : stream_.host_memory().pool().grow(rounded_bytes);
+    Result<Block> grow(MemoryKind kind, std::uint64_t rounded_bytes,
+                             std::uint64_t size_bytes) override {
+      return kind == MemoryKind::device ? stream_.device_memory().pool().grow(rounded_bytes, size_bytes)
+                                        : stream_.host_memory().pool().grow(rounded_bytes, size_bytes);
     }
 
     void announce() noexcept override {
       if constexpr (requires { B::announce(stream_); }) B::announce(stream_);
-    }
-
-    Result<void> wait(Serial serial, Deadline deadline) override {
-      if constexpr (requires { B::wait(stream_, serial, deadline); }) {
-        return B::wait(stream_, serial, deadline);
-      } else {
-        THALWEG_TRY_ASSIGN(const auto fence, B::fence(stream_.signal()));
-        return fence.wait(deadline);
-      }
     }
 
     std::uintptr_t raw() const noexcept override {
@@ -123,7 +123,7 @@ class MultiStream final : public Driver {
       THALWEG_TRY_ASSIGN(const std::uint64_t rounded, memory.pool().round(size_bytes, options));
       Found result;
       result.rounded_bytes = rounded;
-      if (auto block = memory.pool().find(rounded, memory.home())) {
+      if (auto block = memory.pool().find(rounded, size_bytes, memory.home())) {
         result.found = true;
         result.block = *block;
       }

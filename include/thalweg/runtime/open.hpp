@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// thalweg/runtime/open.hpp - opens a device of one's own backend.
+//
+//   Device device = must(runtime::open(MyBackend(...), {.backend = "mine"}));
+//
+// The backend models EventStreamBackend; everything above it is the runtime that serves the backends of
+// the library. It also has `device_pool()` and `host_pool()`: the MemorySource of each kind.
+
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <utility>
+
+#include "thalweg/backend/multi_stream.hpp"
+#include "thalweg/device.hpp"
+
+namespace thalweg::runtime {
+
+struct OpenOptions {
+  std::string_view backend;  // "mine"
+  std::string_view name;     // "mine?size=3"; empty: as `backend`.
+  bool skip_passed = true;   // See DeviceOptions.
+};
+
+// Never waits. Errors: invalid_argument, when `backend` is empty.
+THALWEG_EXPORT Result<thalweg::Device> open(std::unique_ptr<backend::Driver> driver,
+                                   const OpenOptions& options,
+                                   std::source_location site = std::source_location::current());
+
+template <backend::EventStreamBackend B>
+Result<thalweg::Device> open(B backend, const OpenOptions& options,
+                    std::source_location site = std::source_location::current()) {
+  return open(std::make_unique<backend::MultiStream<B>>(std::move(backend)), options, site);
+}
+
+}  // namespace thalweg::runtime

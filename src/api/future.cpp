@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "thalweg/future.hpp"
+
+#include <utility>
+
+#include "thalweg/base/log.hpp"
+
+namespace thalweg::detail {
+
+FutureBase::~FutureBase() {
+  if (error_ && !taken_) to_error_sink(*error_);
+}
+
+void FutureBase::complete(const Error* error) noexcept {
+  if (error != nullptr) error_ = *error;
+}
+
+void FutureBase::accepted(Ref<DeviceCore> device, order::Point point) noexcept {
+  device_ = std::move(device);
+  point_ = point;
+}
+
+bool FutureBase::ready() const noexcept { return device_->passed(point_); }
+
+Result<void> FutureBase::wait(Deadline deadline, Site site) {
+  THALWEG_TRY(device_->wait(point_, WaitReason::future, deadline, site));
+  if (!error_) return {};
+  taken_ = true;
+  return *error_;
+}
+
+}  // namespace thalweg::detail

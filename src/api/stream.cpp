@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "thalweg/stream.hpp"
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "api/handle.hpp"
+
+namespace thalweg {
+namespace {
+
+using detail::DeclaredAccess;
+using detail::no_handle;
+using detail::ViewParts;
+
+constexpr std::uint64_t kCellsMax = std::uint64_t{1} << 40;
+constexpr std::size_t kArgumentBytesMax = 4096;
+constexpr std::size_t kAccessesMax = 256;
+
+// Whether the view names memory, is aligned, and counts bytes. Its range is checked by the runtime.
+Result<void> check_parts(const ViewParts& view, std::source_location site) {
+  if (view.memory == nullptr) return no_handle("view", site);
+  if (view.offset_bytes == detail::kOutside)
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("A subview of {} elements is outside the view it was made of.",
+                             view.count),
+                 site);
+  if (view.count > std::numeric_limits<std::uint64_t>::max() / view.element_bytes)
+    return detail::too_many_elements(view.count, view.element_bytes, site);
+  if (view.offset_bytes % view.alignment_bytes != 0)
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("A view at byte {} is not aligned to its elements' {} bytes.",
+                             view.offset_bytes, view.alignment_bytes),
+                 site);
+  return {};
+}
+
+Access access_of(const ViewParts& view, AccessMode mode) noexcept {
+  Access access;
+  access.allocation = view.memory;
+  access.offset = view.offset_bytes;
+  access.row_bytes = view.count * view.element_bytes;
+  access.mode = mode;
+  return access;
+}
+
+Result<void> check_counts(const ViewParts& to, std::uint64_t count, std::source_location site) {
+  if (to.count == count) return {};
+  return Error(ErrorKind::invalid_size,
+               fmt::format("{} elements do not fit a view of {}.", count, to.count), site);
+}
+
+Result<Task> named(const detail::QueueCore& queue, Result<order::Point> point) {
+  if (!point) return std::move(point).error();
+  return Task(queue.id(), point->serial());
+}
+
+// What upload and read-back have in common.
+neutral::Task transfer(neutral::TaskKind kind, std::string_view name, const Access& access,
+                       std::source_location site) {
+  neutral::Task task;
+  task.kind = kind;
+  task.name = name;
+  task.site = site;
+  task.accesses = {&access, 1};
+  task.host_pitch = access.row_bytes;
+  return task;
+}
+
+AccessMode mode_of(ParameterKind kind) noexcept {
+  switch (kind) {
+    case ParameterKind::write: return AccessMode::write;
+    case ParameterKind::read_write: return AccessMode::read_write;
+    default: return AccessMode::read;
+  }
+}
+
+}  // namespace
+
+Result<Stream> Stream::create(const Device& device, const StreamOptions& options, Site site) {
+  if (!device.valid()) return no_handle("device", site);
+  THALWEG_TRY_ASSIGN(Ref<detail::QueueCore> core, device.core()->create_queue(options, site));
+  return Stream(std::move(core));
+}
+
+Result<Stream> Stream::with_priority(const Device& device, int priority, Site site) {
+  return create(device, {priority, {}}, site);
+}
+
+Result<void> Stream::check_view(const ViewParts& view, Site site) const {
+  if (!core_) return no_handle("stream", site);
+  THALWEG_TRY(check_parts(view, site));
+  const std::uint64_t bytes = view.count * view.element_bytes;
+  if (view.offset_bytes <= view.memory->size_bytes &&
+      bytes <= view.memory->size_bytes - view.offset_bytes)
+    return {};
+  return Error(ErrorKind::invalid_argument,
+               fmt::format("{} bytes from byte {} are outside memory of {} bytes.", bytes,
+                           view.offset_bytes, view.memory->size_bytes),
+               site);
+}
+
+Result<Task> Stream::fill_bytes(const ViewParts& to, const void* element, Site site) const {
+  THALWEG_TRY(check_view(to, site));
+  if (to.element_bytes > sizeof(neutral::Task::pattern) ||
+      sizeof(neutral::Task::pattern) % to.element_bytes != 0)
+    return Error(ErrorKind::unsupported,
+                 fmt::format("A fill with elements of {} bytes; 1, 2, 4, 8 and 16 can be filled.",
+                             to.element_bytes),
+                 site);
+  const Access access = access_of(to, AccessMode::write);
+  neutral::Task task;
+  task.kind = neutral::TaskKind::fill;
+  task.name = "fill";
+  task.site = site;
+  task.accesses = {&access, 1};
+  task.pattern_bytes = to.element_bytes;
+  std::memcpy(task.pattern, element, to.element_bytes);
+  return named(*core_, core_->submit(task, {}));
+}
+
+Result<Task> Stream::copy_bytes(const ViewParts& to, const ViewParts& from, Site site) const {
+  THALWEG_TRY(check_view(to, site));
+  THALWEG_TRY(check_view(from, site));
+  THALWEG_TRY(check_counts(to, from.count, site));
+  const std::array<Access, 2> accesses{access_of(to, AccessMode::write),
+                                       access_of(from, AccessMode::read)};
+  if (to.memory == from.memory && to.offset_bytes < accesses[1].end() &&
+      from.offset_bytes < accesses[0].end() && to.count != 0)
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("A copy of {} bytes from byte {} to byte {} of one buffer overlaps.",
+                             accesses[0].row_bytes, from.offset_bytes, to.offset_bytes),
+                 site);
+  neutral::Task task;
+  task.kind = neutral::TaskKind::copy;
+  task.name = "copy";
+  task.site = site;
+  task.accesses = accesses;
+  return named(*core_, core_->submit(task, {}));
+}
+
+Result<Task> Stream::upload_copy(const ViewParts& to, const void* from, std::uint64_t count,
+                                 Site site) const {
+  THALWEG_TRY(check_view(to, site));
+  THALWEG_TRY(check_counts(to, count, site));
+  const Access access = access_of(to, AccessMode::write);
+  neutral::Task task = transfer(neutral::TaskKind::upload, "upload", access, site);
+  task.host_source = static_cast<const std::byte*>(from);
+  return named(*core_, core_->upload_copy(task));
+}
+
+Result<Task> Stream::upload_kept(const ViewParts& to, const void* from, std::uint64_t count,
+                                 Ref<Counted> keep, Site site) const {
+  THALWEG_TRY(check_view(to, site));
+  THALWEG_TRY(check_counts(to, count, site));
+  const Access access = access_of(to, AccessMode::write);
+  neutral::Task task = transfer(neutral::TaskKind::upload, "upload", access, site);
+  task.host_source = static_cast<const std::byte*>(from);
+  return named(*core_, core_->submit(task, std::move(keep)));
+}
+
+Result<void> Stream::upload_watched(const ViewParts& to, const void* from, std::uint64_t count,
+                                    detail::FutureBase& future, Site site) const {
+  THALWEG_TRY(check_view(to, site));
+  THALWEG_TRY(check_counts(to, count, site));
+  const Access access = access_of(to, AccessMode::write);
+  neutral::Task task = transfer(neutral::TaskKind::upload, "upload_borrowed", access, site);
+  task.host_source = static_cast<const std::byte*>(from);
+  return submit_watched(task, future);
+}
+
+Result<void> Stream::read_watched(const ViewParts& from, void* to, detail::FutureBase& future,
+                                  Site site) const {
+  const Access access = access_of(from, AccessMode::read);
+  neutral::Task task = transfer(neutral::TaskKind::read_back, "read", access, site);
+  task.host_target = static_cast<std::byte*>(to);
+  return submit_watched(task, future);
+}
+
+Result<void> Stream::submit_watched(neutral::Task& task, detail::FutureBase& future) const {
+  task.completion = &future;
+  Result<order::Point> point = core_->submit(task, {});
+  if (!point) return std::move(point).error();
+  future.accepted(Ref<detail::DeviceCore>::share(&core_->device()), *point);
+  return {};
+}
+
+Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
+                                   std::span<const ViewParts> views,
+                                   std::span<std::byte> packed) const {
+  const Site site = grid.site();
+  if (!core_) return no_handle("stream", site);
+  if (code == nullptr) return no_handle("kernel", site);
+  const Extent& extent = grid.extent();
+  std::uint64_t cells = 0;
+  if (grid.negative() || __builtin_mul_overflow(extent.x, extent.y, &cells) ||
+      __builtin_mul_overflow(cells, extent.z, &cells) || cells > kCellsMax)
+    return Error(ErrorKind::invalid_size,
+                 fmt::format("A grid of {} x {} x {} cells; 0 to 2^40 cells can be launched.",
+                             static_cast<std::int64_t>(extent.x),
+                             static_cast<std::int64_t>(extent.y),
+                             static_cast<std::int64_t>(extent.z)),
+                 site);
+  if (packed.size() > kArgumentBytesMax)
+    return Error(ErrorKind::invalid_size,
+                 fmt::format("The arguments of kernel `{}` have {} bytes; the limit is {}.",
+                             code->name(), packed.size(), kArgumentBytesMax),
+                 site);
+  std::array<Access, kArgumentBytesMax / sizeof(BufferArgument)> accesses;
+  std::size_t count = 0;
+  std::byte* argument = packed.data();
+  for (const Parameter& parameter : code->parameters()) {
+    if (parameter.kind == ParameterKind::scalar) {
+      argument += (parameter.size_bytes + 7) / 8 * 8;
+      continue;
+    }
+    const ViewParts& view = views[count];
+    if (Result<void> checked = check_view(view, site); !checked) [[unlikely]]
+      return std::move(checked).error().with_context(
+          fmt::format("kernel `{}`, view {}", code->name(), count + 1));
+    accesses[count++] = access_of(view, mode_of(parameter.kind));
+    const BufferArgument bytes{view.memory->address + view.offset_bytes, view.count};
+    std::memcpy(argument, &bytes, sizeof(bytes));
+    argument += sizeof(bytes);
+  }
+  neutral::Task task;
+  task.kind = neutral::TaskKind::kernel;
+  task.name = code->name();
+  task.site = site;
+  task.accesses = {accesses.data(), count};
+  task.code = code;
+  task.extent = extent;
+  task.arguments = packed;
+  return named(*core_, core_->submit(task, {}));
+}
+
+Future<void> Stream::host(std::string_view name, Accesses accesses, UniqueFunction function,
+                          Site site) const {
+  if (!core_) return no_handle("stream", site);
+  if (!function)
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("Host function `{}` is empty.", name), site);
+  if (accesses.size() > kAccessesMax)
+    return Error(ErrorKind::invalid_size,
+                 fmt::format("Host function `{}` declares {} accesses; the limit is {}.", name,
+                             accesses.size(), kAccessesMax),
+                 site);
+  std::array<Access, kAccessesMax> list;
+  std::size_t count = 0;
+  for (const DeclaredAccess& declared : accesses) {
+    if (Result<void> checked = check_view(declared.view, site); !checked)
+      return std::move(checked).error().with_context(
+          fmt::format("host function `{}`, access {}", name, count + 1));
+    list[count++] = access_of(declared.view, declared.mode);
+  }
+  neutral::Task task;
+  task.kind = neutral::TaskKind::host;
+  task.name = name;
+  task.site = site;
+  task.accesses = {list.data(), count};
+  task.function = &function;
+  auto state = make_ref<detail::FutureState<void>>();
+  if (Result<void> sent = submit_watched(task, *state); !sent) return std::move(sent).error();
+  return Future<void>(std::move(state));
+}
+
+Result<void> Stream::record(const Event& event, Site site) const {
+  if (!core_) return no_handle("stream", site);
+  if (!event.valid()) return no_handle("event", site);
+  return core_->record(*event.core(), site);
+}
+
+Result<void> Stream::wait_event(const Event& event, Site site) const {
+  if (!core_) return no_handle("stream", site);
+  if (!event.valid()) return no_handle("event", site);
+  return core_->wait_event(*event.core(), site);
+}
+
+Result<void> Stream::wait(const Stream& other, Site site) const {
+  if (!core_ || !other.core_) return no_handle("stream", site);
+  return core_->wait_queue(*other.core_, site);
+}
+
+Result<void> Stream::wait(const Timeline& timeline, std::uint64_t value, Site site) const {
+  if (!core_) return no_handle("stream", site);
+  if (!timeline.valid()) return no_handle("timeline", site);
+  return core_->wait_timeline(*timeline.core(), value, site);
+}
+
+Result<void> Stream::synchronize(Deadline deadline, Site site) const {
+  if (!core_) return no_handle("stream", site);
+  return core_->synchronize(deadline, site);
+}
+
+NativeHandle Stream::raw() const noexcept { return core_ ? core_->raw() : NativeHandle{}; }
+
+bool Stream::is_same_queue(const Stream& other) const noexcept {
+  return core_ && core_ == other.core_;
+}
+
+Device Stream::device() const noexcept {
+  return core_ ? Device(Ref<detail::DeviceCore>::share(&core_->device())) : Device();
+}
+
+int Stream::priority() const noexcept { return core_ ? core_->priority() : 0; }
+QueueId Stream::id() const noexcept { return core_ ? core_->id() : QueueId{}; }
+std::string_view Stream::name() const noexcept {
+  return core_ ? core_->name() : std::string_view{};
+}
+
+}  // namespace thalweg

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "thalweg/waits.hpp"
+
+namespace thalweg {
+
+std::string_view name(WaitReason reason) noexcept {
+  switch (reason) {
+    case WaitReason::synchronize: return "synchronize";
+    case WaitReason::event: return "event";
+    case WaitReason::future: return "future";
+    case WaitReason::timeline: return "timeline";
+  }
+  return "unknown";
+}
+
+}  // namespace thalweg

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "backends/cpu/kernel.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <exception>
+#include <optional>
+#include <string>
+#include <typeinfo>
+#include <utility>
+
+#include "backends/cpu/workers.hpp"
+#include "thalweg/base/log.hpp"
+#include "thalweg/base/no_wait.hpp"
+
+#if defined(__GNUC__)
+#include <cxxabi.h>
+#include <cstdlib>
+#endif
+
+namespace thalweg::cpu {
+namespace {
+
+std::string type_name(const std::type_info& type) {
+  int status = 0;
+  char* const plain = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
+  std::string text = status == 0 ? plain : type.name();
+  std::free(plain);
+  return text;
+}
+
+// REQUIRES: an exception is being handled.
+Error failure(std::string_view what, std::string_view name) {
+  std::string cause = "something that is no std::exception";
+  try {
+    throw;
+  } catch (const std::exception& thrown) {
+    cause = fmt::format("{}: {}", type_name(typeid(thrown)), thrown.what());
+  } catch (...) {
+  }
+  return Error(ErrorKind::task_failed, fmt::format("{} `{}` threw {}.", what, name, cause));
+}
+
+void run_fill(const FillBody& fill) noexcept {
+  const auto* const pattern = reinterpret_cast<const std::byte*>(fill.pattern);
+  const std::size_t step = fill.pattern_bytes;
+  for (std::uint64_t row = 0; row != fill.rows; ++row) {
+    std::byte* const to = fill.to + row * fill.pitch;
+    if (fill.row_bytes == 0) continue;
+    if (step == 1) {
+      std::memset(to, static_cast<int>(*pattern), fill.row_bytes);
+      continue;
+    }
+    // Doubles what is there.
+    std::uint64_t done = std::min<std::uint64_t>(step, fill.row_bytes);
+    std::memcpy(to, pattern, done);
+    while (done < fill.row_bytes) {
+      // Chunks that stay in the first-level cache once they are large.
+      const std::uint64_t whole = std::min<std::uint64_t>(done, std::uint64_t{4096} / step * step);
+      const std::uint64_t next = std::min(whole, fill.row_bytes - done);
+      std::memcpy(to + done, to, next);
+      done += next;
+    }
+  }
+}
+
+void run_copy(const CopyBody& copy) noexcept {
+  if (copy.row_bytes == 0) return;
+  for (std::uint64_t row = 0; row != copy.rows; ++row)
+    std::memcpy(copy.to + row * copy.to_pitch, copy.from + row * copy.from_pitch, copy.row_bytes);
+}
+
+std::optional<Error> run_kernel(const KernelBody& kernel, Workers& workers) {
+  const auto* const arguments = reinterpret_cast<const std::byte*>(&kernel + 1);
+  const NoWaitScope no_wait;
+  try {
+    workers.run_cells(*kernel.code, arguments, kernel.extent);
+    return std::nullopt;
+  } catch (...) {
+    return failure("Kernel", kernel.code->name());
+  }
+}
+
+std::optional<Error> run_host(HostBody& host) {
+  const NoWaitScope no_wait;
+  try {
+    host.function();
+    return std::nullopt;
+  } catch (...) {
+    return failure("Host function", {host.name, host.name_bytes});
+  }
+}
+
+}  // namespace
+
+void execute(Slot& slot, Workers& workers) noexcept {
+  const Workers::Busy busy(workers);
+  std::optional<Error> error;
+  switch (slot.kind) {
+    case SlotKind::fill: run_fill(*body_of<FillBody>(slot)); break;
+    case SlotKind::copy: run_copy(*body_of<CopyBody>(slot)); break;
+    case SlotKind::kernel: error = run_kernel(*body_of<KernelBody>(slot), workers); break;
+    case SlotKind::host: {
+      auto* const host = body_of<HostBody>(slot);
+      error = run_host(*host);
+      host->~HostBody();
+      break;
+    }
+    case SlotKind::gate: body_of<GateBody>(slot)->timeline->release(); break;
+    default: break;
+  }
+  if (error) [[unlikely]] {
+    workers.count_failure();
+    if (slot.completion == nullptr) thalweg::detail::to_error_sink(*error);
+  }
+  if (slot.completion != nullptr) slot.completion->complete(error ? &*error : nullptr);
+}
+
+}  // namespace thalweg::cpu

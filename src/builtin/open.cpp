@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// builtin/open.cpp - Device::open and backends(): the only place that names every backend.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "backends/cpu/device.hpp"
+#include "builtin/names.hpp"
+#include "os/memory.hpp"
+#include "os/thread.hpp"
+#include "thalweg/backends.hpp"
+#include "thalweg/device.hpp"
+#include "thalweg/runtime/open.hpp"
+
+namespace thalweg {
+namespace {
+
+using builtin::DeviceName;
+
+constexpr std::uint64_t kWorkersMax = 256;
+constexpr std::uint64_t kDelayMax_us = 1'000'000;
+
+// Three quarters of the machine: the program and its neighbours need the rest.
+std::uint64_t default_limit_bytes() noexcept {
+  const std::uint64_t physical = os::physical_memory_bytes();
+  return physical == 0 ? std::uint64_t{1} << 40 : physical / 4 * 3;
+}
+
+Result<void> apply_option(std::string_view option, std::string_view value, DeviceOptions& options,
+                          unsigned& workers, std::source_location site) {
+  if (option == "workers") {
+    THALWEG_TRY_ASSIGN(const std::uint64_t count,
+                       builtin::parse_count(option, value, 1, kWorkersMax, site));
+    workers = static_cast<unsigned>(count);
+  } else if (option == "memory") {
+    THALWEG_TRY_ASSIGN(options.memory_limit_bytes, builtin::parse_bytes(option, value, site));
+  } else if (option == "helping") {
+    THALWEG_TRY_ASSIGN(options.helping, builtin::parse_switch(option, value, site));
+  } else if (option == "skip_passed") {
+    THALWEG_TRY_ASSIGN(options.skip_passed, builtin::parse_switch(option, value, site));
+  } else if (option == "measure_busy") {
+    THALWEG_TRY_ASSIGN(options.measure_busy, builtin::parse_switch(option, value, site));
+  } else if (option == "random_delay_us") {
+    THALWEG_TRY_ASSIGN(const std::uint64_t delay,
+                       builtin::parse_count(option, value, 0, kDelayMax_us, site));
+    options.random_delay_us = static_cast<std::uint32_t>(delay);
+  } else {
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("Device `cpu` has no option `{}`; it has workers, memory, helping, "
+                             "skip_passed, measure_busy and random_delay_us.",
+                             option),
+                 site);
+  }
+  return {};
+}
+
+Result<Device> open_cpu(const DeviceName& parsed, std::string_view name, DeviceOptions options,
+                        std::source_location site) {
+  // At least two: a host function that blocks must not stop everything.
+  unsigned workers = std::max(os::processors(), 2U);
+  for (const auto& [option, value] : parsed.options)
+    THALWEG_TRY(apply_option(option, value, options, workers, site));
+  if (options.random_delay_us > kDelayMax_us)
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("random_delay_us is {}; the limit is {}.", options.random_delay_us,
+                             kDelayMax_us),
+                 site);
+  cpu::Options cpu_options;
+  cpu_options.workers = {workers, options.helping, options.measure_busy, options.random_delay_us};
+  cpu_options.memory_limit_bytes =
+      options.memory_limit_bytes != 0 ? options.memory_limit_bytes : default_limit_bytes();
+  auto backend = cpu::Backend::create(cpu_options);
+  if (!backend) return std::move(backend).error().at(site);
+  return runtime::open(*std::move(backend), {"cpu", name, options.skip_passed}, site);
+}
+
+}  // namespace
+
+Result<Device> Device::open(std::string_view name, const DeviceOptions& options,
+                            std::source_location site) {
+  THALWEG_TRY_ASSIGN(const DeviceName parsed, builtin::parse_name(name, site));
+  if (parsed.backend == "cpu") return open_cpu(parsed, name, options, site);
+  return Error(ErrorKind::not_found,
+               fmt::format("There is no backend `{}`; there is cpu.", parsed.backend), site);
+}
+
+std::vector<BackendInfo> backends() {
+  constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
+  BackendInfo cpu;
+  cpu.name = "cpu";
+  cpu.available = true;
+  cpu.devices.push_back(
+      fmt::format("{} processors, {:.1f} GiB", os::processors(),
+                  static_cast<double>(os::physical_memory_bytes()) / kGiB));
+  return {std::move(cpu)};
+}
+
+}  // namespace thalweg

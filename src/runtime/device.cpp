@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "runtime/device.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "runtime/event.hpp"
+#include "runtime/queue.hpp"
+#include "runtime/timeline.hpp"
+#include "sync/parking.hpp"
+#include "thalweg/runtime/open.hpp"
+
+namespace thalweg::runtime {
+
+using thalweg::detail::EventCore;
+using thalweg::detail::QueueCore;
+using thalweg::detail::TimelineCore;
+
+Device::Device(std::unique_ptr<backend::Driver> driver, std::string backend, std::string name,
+               bool skip_passed)
+    : driver_(std::move(driver)),
+      backend_(std::move(backend)),
+      name_(std::move(name)),
+      skip_passed_(skip_passed) {}
+
+Device::~Device() = default;
+
+Result<Ref<QueueCore>> Device::create_queue(const StreamOptions& options, Site site) {
+  const PriorityRange range = priority_range();
+  if (!range.contains(options.priority))
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("Priority {} is outside {} (greatest) to {} (least) of device `{}`.",
+                             options.priority, range.greatest, range.least, name_),
+                 site);
+  Registry& registry = Registry::instance();
+  Result<Slot*> slot = registry.acquire_slot(skip_passed_);
+  if (!slot) return std::move(slot).error().at(site);
+  const Serial start{sync::queue_timeline((*slot)->index).value()};
+  auto stream = driver_->create_stream(
+      {options.priority, options.name, (*slot)->index, start, *slot, &(*slot)->order});
+  if (!stream) {
+    registry.close_slot(**slot);
+    registry.free_slot(**slot);
+    return std::move(stream).error().at(site);
+  }
+  backend::DriverStream* const driver_stream = stream->get();
+  auto queue =
+      make_ref<Queue>(Ref<Device>::share(this), **slot, *std::move(stream), options);
+  {
+    const sync::Locked submission(registry.submission());
+    const sync::Locked locked((*slot)->lock);
+    (*slot)->stream = driver_stream;
+  }
+  queues_.with([&queue](Queues& queues) {
+    queues.live.push_back(queue.get());
+    ++queues.ended.queues_created;
+  });
+  return Ref<QueueCore>(std::move(queue));
+}
+
+void Device::forget(Queue& queue) noexcept {
+  queues_.with([&queue](Queues& queues) {
+    queue.add_to(queues.ended);
+    ++queues.ended.queues_destroyed;
+    std::erase(queues.live, &queue);
+  });
+}
+
+Result<Ref<EventCore>> Device::create_event(Site) {
+  return Ref<EventCore>(make_ref<Event>(Ref<Device>::share(this)));
+}
+
+Result<Ref<TimelineCore>> Device::create_timeline(std::uint64_t value, Site) {
+  return Ref<TimelineCore>(make_ref<Timeline>(Ref<Device>::share(this), value));
+}
+
+// Waiting.
+
+Result<void> Device::may_block(WaitReason reason, Deadline deadline, Site site) const {
+  if (NoWaitScope::active())
+    return Error(ErrorKind::wait_forbidden,
+                 fmt::format("A wait ({}) is forbidden in a NoWaitScope, which host functions and "
+                             "kernels run in.",
+                             thalweg::name(reason)),
+                 site);
+  if (deadline.within() && deadline.within()->count() <= 0)
+    return Error(ErrorKind::timeout,
+                 fmt::format("The deadline of a wait ({}) was over when it began.",
+                             thalweg::name(reason)),
+                 site);
+  return {};
+}
+
+Result<void> Device::wait(order::Point point, WaitReason reason, Deadline deadline, Site site) {
+  if (runtime::passed(point)) return {};
+  return blocked(reason, deadline, site, [&]() -> Result<void> {
+    if (auto waited = driver_->wait(point, deadline)) return *std::move(waited);
+    if (sync::wait_until(sync::queue_timeline(point.queue()), point.serial().value, deadline))
+      return {};
+    return Error(ErrorKind::timeout, "The deadline came before the work was done.");
+  });
+}
+
+Result<void> Device::synchronize(Deadline deadline, Site site) {
+  std::vector<order::Point> tails;
+  std::optional<Error> refusal;
+  queues_.with([&](Queues& queues) {
+    for (Queue* const queue : queues.live) {
+      Result<order::Point> tail = queue->tail();
+      if (tail) {
+        tails.push_back(*tail);
+      } else {
+        refusal = std::move(tail).error();
+      }
+    }
+  });
+  if (refusal) return refusal->at(site);
+  const std::optional<sync::TimePoint> end = sync::end_of(deadline);
+  for (const order::Point tail : tails) {
+    Deadline left;
+    if (end) left = Deadline(*end - std::chrono::steady_clock::now());
+    THALWEG_TRY(wait(tail, WaitReason::synchronize, left, site));
+  }
+  poll();
+  return {};
+}
+
+bool Device::poll() noexcept {
+  return queues_.with([](Queues& queues) {
+    bool all = true;
+    for (Queue* const queue : queues.live) all = queue->poll() && all;
+    return all;
+  });
+}
+
+// Memory.
+
+void Device::take_back(const backend::Block& block, order::PointSet uses) {
+  with_memory([&] { block.source->release(block, std::move(uses)); });
+}
+
+std::uint64_t Device::trim(std::uint64_t keep_bytes) noexcept {
+  return with_memory([&] {
+    return driver_->device_memory().trim(keep_bytes) + driver_->host_memory().trim(keep_bytes);
+  });
+}
+
+MemoryUsage Device::memory_usage() const {
+  const sync::Locked memory(memory_);
+  const backend::MemoryUsageNumbers numbers = driver_->device_memory().usage();
+  MemoryUsage usage;
+  usage.allocations = numbers.blocks;
+  usage.live_bytes = numbers.live;
+  usage.padding_bytes = numbers.padding;
+  usage.pending_bytes = numbers.pending;
+  usage.cached_bytes = numbers.cached;
+  usage.reserved_bytes = numbers.reserved;
+  usage.live_peak_bytes = numbers.live_peak;
+  usage.reserved_peak_bytes = numbers.reserved_peak;
+  usage.limit_bytes = numbers.limit;
+  return usage;
+}
+
+Statistics Device::statistics() const {
+  Statistics sum = queues_.with([](const Queues& queues) {
+    Statistics all = queues.ended;
+    for (const Queue* const queue : queues.live) queue->add_to(all);
+    return all;
+  });
+  const backend::DriverCounters counters = driver_->counters();
+  sum.futex_wakes = counters.futex_wakes;
+  sum.tasks_failed = counters.tasks_failed;
+  sum.busy_any_ns = counters.busy_any_ns;
+  sum.busy_sum_ns = counters.busy_sum_ns;
+  sum.host_waits = ledger_.waits();
+  return sum;
+}
+
+Result<thalweg::Device> open(std::unique_ptr<backend::Driver> driver, const OpenOptions& options,
+                             std::source_location site) {
+  if (driver == nullptr || options.backend.empty())
+    return Error(ErrorKind::invalid_argument, "A device needs a driver and the name of its backend.",
+                 site);
+  const std::string_view name = options.name.empty() ? options.backend : options.name;
+  return thalweg::Device(make_ref<Device>(std::move(driver), std::string(options.backend),
+                                          std::string(name), options.skip_passed));
+}
+
+}  // namespace thalweg::runtime

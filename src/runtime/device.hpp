@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// runtime/device.hpp - a device's core: its streams, its memory, its ledger.
+
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "os/real_clock.hpp"
+#include "runtime/ledger.hpp"
+#include "runtime/registry.hpp"
+#include "thalweg/backend/driver.hpp"
+#include "thalweg/interface.hpp"
+
+namespace thalweg::runtime {
+
+class Queue;
+
+// Streams, allocations, events and timelines each hold a reference: it ends when no work is left.
+class Device final : public thalweg::detail::DeviceCore {
+ public:
+  using Site = thalweg::detail::Site;
+
+  Device(std::unique_ptr<backend::Driver> driver, std::string backend, std::string name,
+         bool skip_passed);
+  ~Device() override;
+
+  DeviceId id() const noexcept override { return id_; }
+  std::string_view name() const noexcept override { return name_; }
+  std::string_view backend() const noexcept override { return backend_; }
+  PriorityRange priority_range() const noexcept override { return driver_->priority_range(); }
+  Result<Ref<thalweg::detail::QueueCore>> create_queue(const StreamOptions& options,
+                                                       Site site) override;
+  Result<Ref<thalweg::detail::EventCore>> create_event(Site site) override;
+  Result<Ref<thalweg::detail::TimelineCore>> create_timeline(std::uint64_t value,
+                                                             Site site) override;
+  Result<void> synchronize(Deadline deadline, Site site) override;
+  bool poll() noexcept override;
+  std::uint64_t trim(std::uint64_t keep_bytes) noexcept override;
+  Statistics statistics() const override;
+  MemoryUsage memory_usage() const override;
+  WaitLedger wait_ledger() const override { return ledger_.records(); }
+  bool passed(order::Point point) const noexcept override { return runtime::passed(point); }
+  Result<void> wait(order::Point point, WaitReason reason, Deadline deadline, Site site) override;
+
+  // Runs `wait()`, which blocks, and puts it in the ledger; refuses where waiting is forbidden, and with
+  // `timeout` where the deadline is over already.
+  template <class Wait>
+  Result<void> blocked(WaitReason reason, Deadline deadline, Site site, Wait&& wait) {
+    THALWEG_TRY(may_block(reason, deadline, site));
+    const std::chrono::nanoseconds began = clock_.now();
+    Result<void> waited = std::forward<Wait>(wait)();
+    ledger_.add(reason, site, clock_.now() - began);
+    if (!waited) return std::move(waited).error().at(site);
+    return waited;
+  }
+
+  // Memory of both kinds. The storage may be asked for more under this lock: it is the pools' own, and
+  // nothing that submits waits for it but reserves.
+  template <class F>
+  decltype(auto) with_memory(F&& function) {
+    const sync::Locked memory(memory_);
+    return std::forward<F>(function)();
+  }
+
+  // The block's owner is gone; what comes after `uses` may have it.
+  void take_back(const backend::Block& block, order::PointSet uses);
+
+  // `queue` ends; keeps its counters.
+  void forget(Queue& queue) noexcept;
+
+ private:
+  struct Queues {
+    std::vector<Queue*> live;
+    Statistics ended;  // Sum over queues that are gone.
+  };
+
+  Result<void> may_block(WaitReason reason, Deadline deadline, Site site) const;
+
+  const std::unique_ptr<backend::Driver> driver_;
+  const std::string backend_;
+  const std::string name_;
+  const bool skip_passed_;
+  const DeviceId id_ = make_id<DeviceId>();
+
+  os::RealClock clock_;
+  Ledger ledger_;
+  mutable sync::Mutex memory_{sync::Rank::memory};
+  mutable sync::Guarded<Queues> queues_{sync::Rank::registry};
+};
+
+}  // namespace thalweg::runtime

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "runtime/queue.hpp"
+
+#include <fmt/format.h>
+
+#include <cstring>
+#include <utility>
+
+#include "base/plant.hpp"
+#include "runtime/device.hpp"
+#include "runtime/event.hpp"
+#include "thalweg/order/placement.hpp"
+
+namespace thalweg::runtime {
+namespace {
+
+using thalweg::detail::AllocationCore;
+using thalweg::detail::EventCore;
+using thalweg::detail::QueueCore;
+using thalweg::detail::TimelineCore;
+
+Allocation& record_of(const Access& access) noexcept {
+  // The runtime makes every allocation.
+  return static_cast<Allocation&>(*access.allocation);
+}
+
+// Whether all rows lie in memory of `size` bytes, without overflow on the way.
+bool inside(const Access& access, std::uint64_t size) noexcept {
+  if (access.offset > size || access.row_bytes > size - access.offset) return false;
+  if (access.rows <= 1) return true;
+  std::uint64_t span = 0;
+  return !__builtin_mul_overflow(access.rows - 1, access.pitch, &span) &&
+         span <= size - access.offset - access.row_bytes;
+}
+
+// Bytes of page-locked memory, given back with the upload that used them.
+class StagedBytes final : public Counted {
+ public:
+  StagedBytes(Device& device, const backend::Block& block) noexcept
+      : device_(device), block_(block) {}
+  ~StagedBytes() override { device_.take_back(block_, {}); }
+
+ private:
+  Device& device_;  // The queue that keeps the bytes keeps it.
+  const backend::Block block_;
+};
+
+}  // namespace
+
+// Told when the last task has passed.
+class Queue::Retirement final : public neutral::Completion {
+ public:
+  explicit Retirement(Queue& queue) noexcept : queue_(queue) {}
+  void complete(const Error*) noexcept override { queue_.finalize(); }
+
+ private:
+  Queue& queue_;
+};
+
+Queue::Queue(Ref<Device> device, Slot& slot, std::unique_ptr<backend::DriverStream> stream,
+             const StreamOptions& options)
+    : device_(std::move(device)),
+      slot_(slot),
+      stream_(std::move(stream)),
+      priority_(options.priority),
+      name_(options.name) {}
+
+thalweg::detail::DeviceCore& Queue::device() const noexcept { return *device_; }
+
+// Submission.
+
+Result<void> Queue::check(const neutral::Task& task) const {
+  for (const Access& access : task.accesses) {
+    const Allocation& allocation = record_of(access);
+    if (&allocation.owner() != &*device_)
+      return Error(ErrorKind::context_mismatch,
+                   fmt::format("Memory of device `{}` is used on a stream of device `{}`.",
+                               allocation.device().name(), device_->name()),
+                   task.site);
+    if (!inside(access, allocation.size_bytes))
+      return Error(ErrorKind::invalid_argument,
+                   fmt::format("{} bytes from byte {} are outside memory of {} bytes.",
+                               access.row_bytes, access.offset, allocation.size_bytes),
+                   task.site);
+  }
+  return {};
+}
+
+bool Queue::at_home(const neutral::Task& task) const noexcept {
+  for (const Access& access : task.accesses) {
+    const Allocation& allocation = record_of(access);
+    if (&allocation.home() != &slot_ || allocation.shared()) return false;
+  }
+  return true;
+}
+
+// Gives the task its serial and enters its accesses. A null table says that all of them are at home.
+Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTable* table) {
+  order::QueueOrder& order = slot_.order;
+  const Serial serial{order.last().value + 1};
+  if (Result<void> accepted = stream_->submit(task, serial); !accepted) [[unlikely]]
+    return std::move(accepted).error();
+  order.take();
+  const order::Point point = order.tail();
+  for (const Access& access : task.accesses) {
+    order::AccessMap& map = record_of(access).map();
+    if (table == nullptr) {
+      map.apply_home(access, point);
+    } else {
+      map.apply(access, point, *table);
+    }
+  }
+  ++counters_.submissions;
+  return point;
+}
+
+Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive) {
+  THALWEG_TRY(check(task));
+  std::optional<Result<order::Point>> done;
+  {
+    const sync::Locked queue(slot_.lock);
+    if (at_home(task)) [[likely]]
+      done.emplace(hand_over(task, nullptr));
+  }
+  if (!done) done.emplace(submit_ordered(task));
+  if (!*done) return std::move(*done).error().at(task.site);
+  if (keep_alive) keep(std::move(keep_alive), task.accesses[0].row_bytes * task.accesses[0].rows);
+  stream_->announce();
+  return **done;
+}
+
+// The general path: some memory is not at home, or not here alone.
+Result<order::Point> Queue::submit_ordered(neutral::Task& task) {
+  Registry& registry = Registry::instance();
+  const sync::Locked submission(registry.submission());
+  for (const Access& access : task.accesses) {
+    Allocation& allocation = record_of(access);
+    if (&allocation.home() != &slot_) allocation.share();
+  }
+  const sync::Locked queue(slot_.lock);
+  order::PointSet& candidates = registry.candidates();
+  candidates.clear();
+  for (const Access& access : task.accesses) record_of(access).map().collect(access, candidates);
+  THALWEG_TRY(place_waits());
+  return hand_over(task, &registry.table());
+}
+
+// Makes what comes next wait for the candidates that it is not ordered after yet.
+Result<void> Queue::place_waits() {
+  Registry& registry = Registry::instance();
+  order::WaitCounts counts;
+  order::choose_waits(slot_.order, registry.candidates(), registry.table(), registry.waits(), counts);
+  counters_.waits_passed += counts.passed;
+  counters_.waits_covered += counts.covered;
+  for (const order::Point wait : registry.waits()) {
+    Slot& source = registry.slot(wait.queue());
+    Result<Serial> covered = stream_->wait_for(*source.stream, wait.serial());
+    if (!covered) return std::move(covered).error();
+    order::merge_wait(slot_.order, order::Point(wait.queue(), *covered), registry.table());
+    ++counters_.waits_placed;
+  }
+  return {};
+}
+
+Result<void> Queue::wait_point(order::Point point) {
+  Registry& registry = Registry::instance();
+  registry.candidates().clear();
+  registry.candidates().add(point);
+  const sync::Locked queue(slot_.lock);
+  return place_waits();
+}
+
+Result<order::Point> Queue::tail_locked() {
+  if (slot_.order.wait_owed() && !plant::planted(plant::Bug::wait_without_serial)) {
+    neutral::Task turn;
+    if (Result<void> accepted = stream_->submit(turn, Serial{slot_.order.last().value + 1});
+        !accepted)
+      return std::move(accepted).error();
+    slot_.order.take();
+    ++counters_.empty_turns;
+  }
+  return slot_.order.tail();
+}
+
+Result<order::Point> Queue::tail() {
+  Result<order::Point> point = [this] {
+    const sync::Locked queue(slot_.lock);
+    return tail_locked();
+  }();
+  stream_->announce();
+  return point;
+}
+
+// Uploads.
+
+void Queue::keep(Ref<Counted> item, std::uint64_t size_bytes) {
+  backend::Items freed;
+  const sync::Locked queue(slot_.lock);
+  stream_->keep(std::move(item), size_bytes);
+  stream_->poll(freed);
+}
+
+Result<order::Point> Queue::upload_copy(neutral::Task& task) {
+  THALWEG_TRY(check(task));
+  const Access& to = task.accesses[0];
+  const std::uint64_t bytes = to.row_bytes * to.rows;
+  if (bytes == 0) return submit(task, {});
+  Result<backend::Block> block = reserve(backend::MemoryKind::host, bytes, {});
+  if (!block) return std::move(block).error().with_context("staging an upload").at(task.site);
+  auto staged = make_ref<StagedBytes>(*device_, *block);
+  auto* const copy = reinterpret_cast<std::byte*>(block->resource.address);
+  std::memcpy(copy, task.host_source, bytes);
+  task.host_source = copy;
+  return submit(task, std::move(staged));
+}
+
+// Events, other queues, timelines.
+
+Result<void> Queue::record(EventCore& event, Site site) {
+  auto& record = static_cast<Event&>(event);
+  if (&record.owner() != &*device_)
+    return Error(ErrorKind::context_mismatch,
+                 fmt::format("An event of device `{}` is recorded on a stream of device `{}`.",
+                             record.owner().name(), device_->name()),
+                 site);
+  {
+    // The event names the point before anybody else can enqueue behind it.
+    const sync::Locked queue(slot_.lock);
+    Result<order::Point> point = tail_locked();
+    if (!point) return std::move(point).error().at(site);
+    record.set(*point);
+  }
+  stream_->announce();
+  return {};
+}
+
+Result<void> Queue::wait_event(const EventCore& event, Site site) {
+  const auto& record = static_cast<const Event&>(event);
+  if (&record.owner() != &*device_)
+    return Error(ErrorKind::context_mismatch,
+                 fmt::format("A stream of device `{}` cannot wait for an event of device `{}`.",
+                             device_->name(), record.owner().name()),
+                 site);
+  const sync::Locked submission(Registry::instance().submission());
+  if (Result<void> waited = wait_point(record.latest()); !waited)
+    return std::move(waited).error().at(site);
+  return {};
+}
+
+Result<void> Queue::wait_queue(const QueueCore& other, Site site) {
+  if (&other == this) return {};
+  // The method is const for its caller: nothing he sees changes.
+  auto& source = const_cast<Queue&>(static_cast<const Queue&>(other));
+  if (&source.owner() != &*device_)
+    return Error(ErrorKind::context_mismatch,
+                 fmt::format("A stream of device `{}` cannot wait for one of device `{}`.",
+                             device_->name(), source.owner().name()),
+                 site);
+  Result<order::Point> point = source.tail();
+  if (!point) return std::move(point).error().at(site);
+  const sync::Locked submission(Registry::instance().submission());
+  if (Result<void> waited = wait_point(*point); !waited)
+    return std::move(waited).error().at(site);
+  return {};
+}
+
+Result<void> Queue::wait_timeline(TimelineCore& timeline, std::uint64_t value, Site site) {
+  if (&timeline.device() != &*device_)
+    return Error(ErrorKind::context_mismatch,
+                 fmt::format("A stream of device `{}` cannot wait for a timeline of device `{}`.",
+                             device_->name(), timeline.device().name()),
+                 site);
+  neutral::Task wait;
+  wait.kind = neutral::TaskKind::wait;
+  wait.site = site;
+  wait.timeline = &timeline;
+  wait.value = value;
+  {
+    const sync::Locked queue(slot_.lock);
+    if (Result<void> accepted = stream_->submit(wait, Serial{slot_.order.last().value + 1});
+        !accepted)
+      return std::move(accepted).error().at(site);
+    slot_.order.take();
+    ++counters_.timeline_waits;
+  }
+  stream_->announce();
+  return {};
+}
+
+Result<void> Queue::synchronize(Deadline deadline, Site site) {
+  Result<order::Point> point = tail();
+  if (!point) return std::move(point).error().at(site);
+  THALWEG_TRY(device_->wait(*point, WaitReason::synchronize, deadline, site));
+  poll();
+  return {};
+}
+
+bool Queue::poll() {
+  backend::Items freed;
+  const sync::Locked queue(slot_.lock);
+  stream_->flush(freed);
+  return !slot_.order.wait_owed() && passed(slot_.order.tail());
+}
+
+// Memory.
+
+Result<backend::Block> Queue::reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
+                                      const backend::ReserveOptions& options) {
+  std::uint64_t rounded = 0;
+  {
+    const sync::Locked queue(slot_.lock);
+    Result<backend::Found> found = device_->with_memory(
+        [&] { return stream_->find(kind, size_bytes, options); });
+    if (!found) return std::move(found).error();
+    if (found->found) return found->block;
+    rounded = found->rounded_bytes;
+  }
+  return device_->with_memory([&] { return stream_->grow(kind, rounded, size_bytes); });
+}
+
+Result<Ref<AllocationCore>> Queue::allocate(std::uint64_t size_bytes,
+                                            const AllocationOptions& options, Site site) {
+  backend::Block block;
+  if (size_bytes != 0) {
+    if (size_bytes > order::AccessMap::kSizeMax)
+      return Error(ErrorKind::invalid_size,
+                   fmt::format("A buffer of {} bytes is larger than {} bytes.", size_bytes,
+                               order::AccessMap::kSizeMax),
+                   site);
+    Result<backend::Block> reserved =
+        reserve(backend::MemoryKind::device, size_bytes, {options.alignment_bytes, options.tag});
+    if (!reserved) return std::move(reserved).error().at(site);
+    block = *reserved;
+  }
+  auto allocation = make_ref<Allocation>(device_, slot_, block, size_bytes);
+  if (block.in_use_on_home && !plant::planted(plant::Bug::empty_birth)) {
+    // The bytes are free for what home enqueues from now on: others wait for home's present end.
+    Result<order::Point> birth = tail();
+    if (!birth) return std::move(birth).error().at(site);
+    allocation->map().set_birth(*birth);
+  }
+  return Ref<AllocationCore>(std::move(allocation));
+}
+
+// The end.
+
+// What is enqueued still runs, and what is told at its end finalizes.
+void Queue::last_reference_gone() noexcept {
+  auto retirement = make_ref<Retirement>(*this);
+  neutral::Task last;
+  last.kind = neutral::TaskKind::last;
+  last.completion = retirement.get();
+  // Under the lock, wake-up included: finalize() takes it, so *this stays until it is released.
+  //
+  // Refused: only when the system has no memory left for a slot. The queue then stays for good: what is
+  // enqueued runs, and nothing is freed under it.
+  const sync::Locked queue(slot_.lock);
+  if (stream_->submit(last, Serial{slot_.order.last().value + 1})) {
+    slot_.order.take();
+    stream_->announce();
+  }
+}
+
+void Queue::finalize() noexcept {
+  backend::Items freed;
+  {
+    const sync::Locked queue(slot_.lock);
+    stream_->clear(freed);
+  }
+  freed.clear();
+  device_->forget(*this);
+  Registry& registry = Registry::instance();
+  registry.close_slot(slot_);
+  stream_.reset();
+  registry.free_slot(slot_);
+  delete this;
+}
+
+void Queue::add_to(Statistics& sum) const {
+  const sync::Locked queue(slot_.lock);
+  sum.submissions += counters_.submissions;
+  sum.empty_turns += counters_.empty_turns;
+  sum.waits_placed += counters_.waits_placed;
+  sum.waits_passed += counters_.waits_passed;
+  sum.waits_covered += counters_.waits_covered;
+  sum.timeline_waits += counters_.timeline_waits;
+  sum.fences += stream_->fences();
+}
+
+}  // namespace thalweg::runtime

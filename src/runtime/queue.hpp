@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// runtime/queue.hpp - a stream's core: orders what is submitted and hands it to the backend.
+//
+// The life of a submission is drawn in docs/architecture.md; the locks are those of registry.hpp.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "runtime/allocation.hpp"
+#include "runtime/registry.hpp"
+#include "thalweg/backend/driver.hpp"
+#include "thalweg/interface.hpp"
+
+namespace thalweg::runtime {
+
+class Device;
+
+class Queue final : public thalweg::detail::QueueCore {
+ public:
+  using Site = thalweg::detail::Site;
+
+  Queue(Ref<Device> device, Slot& slot, std::unique_ptr<backend::DriverStream> stream,
+        const StreamOptions& options);
+
+  thalweg::detail::DeviceCore& device() const noexcept override;
+  QueueId id() const noexcept override { return id_; }
+  int priority() const noexcept override { return priority_; }
+  std::string_view name() const noexcept override { return name_; }
+  NativeHandle raw() const noexcept override { return {stream_->raw()}; }
+
+  Result<order::Point> submit(neutral::Task& task, Ref<Counted> keep) override;
+  Result<order::Point> upload_copy(neutral::Task& task) override;
+  Result<void> record(thalweg::detail::EventCore& event, Site site) override;
+  Result<void> wait_event(const thalweg::detail::EventCore& event, Site site) override;
+  Result<void> wait_queue(const QueueCore& other, Site site) override;
+  Result<void> wait_timeline(thalweg::detail::TimelineCore& timeline, std::uint64_t value,
+                             Site site) override;
+  Result<void> synchronize(Deadline deadline, Site site) override;
+  Result<Ref<thalweg::detail::AllocationCore>> allocate(std::uint64_t size_bytes,
+                                                        const AllocationOptions& options,
+                                                        Site site) override;
+
+  Device& owner() const noexcept { return *device_; }
+  Slot& slot() const noexcept { return slot_; }
+
+  // The point behind all that is enqueued, waits included: takes a serial when one is owed.
+  Result<order::Point> tail();
+
+  // Lets finished work give back what it holds. True when all that is enqueued has passed.
+  bool poll();
+
+  // Adds this queue's counters to `sum`.
+  void add_to(Statistics& sum) const;
+
+ private:
+  class Retirement;
+
+  void last_reference_gone() noexcept override;
+  void finalize() noexcept;
+
+  Result<void> check(const neutral::Task& task) const;
+  bool at_home(const neutral::Task& task) const noexcept THALWEG_REQUIRES(slot_.lock);
+  Result<order::Point> submit_ordered(neutral::Task& task);
+  Result<order::Point> hand_over(neutral::Task& task, const order::QueueTable* table)
+      THALWEG_REQUIRES(slot_.lock);
+  Result<void> place_waits() THALWEG_REQUIRES(slot_.lock);
+  Result<void> wait_point(order::Point point) THALWEG_REQUIRES(Registry::instance().submission());
+  Result<order::Point> tail_locked() THALWEG_REQUIRES(slot_.lock);
+  Result<backend::Block> reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
+                                 const backend::ReserveOptions& options);
+  void keep(Ref<Counted> item, std::uint64_t size_bytes);
+
+  const Ref<Device> device_;
+  Slot& slot_;
+  std::unique_ptr<backend::DriverStream> stream_;  // Reset only at the end.
+  const QueueId id_ = make_id<QueueId>();
+  const int priority_;
+  const std::string name_;
+
+  Statistics counters_ THALWEG_GUARDED_BY(slot_.lock);
+};
+
+}  // namespace thalweg::runtime
