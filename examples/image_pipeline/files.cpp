@@ -44,6 +44,42 @@ bool is_jpeg(Bytes file) {
   return file.size() >= 3 && file[0] == 0xff && file[1] == 0xd8 && file[2] == 0xff;
 }
 
+// Whether the Huffman tables that begin at `segment`, with its length, have at most 256 codes each.
+bool huffman_tables_fit(Bytes segment) {
+  constexpr std::size_t kCounts = 16;
+  if (segment.size() < 2) return false;
+  auto left = std::int64_t{segment[0]} * 256 + segment[1] - 2;
+  Bytes rest = segment.subspan(2);
+  while (left > 0) {
+    if (rest.size() < 1 + kCounts) return false;
+    const std::uint8_t kind = rest[0];
+    if (kind >> 4 > 1 || (kind & 15) > 3) return true;  // stb refuses it by itself.
+    std::size_t codes = 0;
+    for (const std::uint8_t count : rest.subspan(1, kCounts)) codes += count;
+    if (codes > 256 || codes > rest.size() - 1 - kCounts) return false;
+    rest = rest.subspan(1 + kCounts + codes);
+    left -= static_cast<std::int64_t>(1 + kCounts + codes);
+  }
+  return true;
+}
+
+// Older versions of stb write behind their own tables when a JPEG's Huffman table claims too many
+// codes. Wherever stb reads such a table, 0xff 0xc4 stands before it: each place with these bytes
+// is looked at, leading comments and the like apart, in which they may stand for anything.
+Result<void> check_jpeg_tables(Bytes file, std::string_view name) {
+  std::size_t at = 2;
+  while (file.size() - at >= 4 && file[at] == 0xff &&
+         ((file[at + 1] >= 0xe0 && file[at + 1] <= 0xef) || file[at + 1] == 0xfe)) {
+    const std::size_t length = std::size_t{file[at + 2]} * 256 + file[at + 3];
+    if (length < 2 || length > file.size() - at - 2) break;
+    at += 2 + length;
+  }
+  for (; at + 2 <= file.size(); ++at)
+    if (file[at] == 0xff && file[at + 1] == 0xc4 && !huffman_tables_fit(file.subspan(at + 2)))
+      return damaged(name, "a table in it has too many codes");
+  return {};
+}
+
 std::uint32_t crc32(Bytes bytes) {
   static constexpr auto kTable = [] {
     std::array<std::uint32_t, 256> table{};
@@ -84,6 +120,7 @@ Result<ImageSize> claimed_size(Bytes file, std::string_view name) {
     return ImageSize{big_endian(file.subspan(16)), big_endian(file.subspan(20))};
   }
   if (!is_jpeg(file)) return damaged(name, "it starts like neither");
+  THALWEG_TRY(check_jpeg_tables(file, name));
   int width = 0;
   int height = 0;
   int channels = 0;
