@@ -200,6 +200,7 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
 
   explicit Stream(Ref<detail::QueueCore> core) noexcept : core_(std::move(core)) {}
 
+  Result<void> check_shape(const detail::ViewParts& view, Site site) const;
   Result<void> check_view(const detail::ViewParts& view, Site site) const;
   Result<Task> fill_bytes(const detail::ViewParts& to, const void* element, Site site) const;
   Result<Task> copy_bytes(const detail::ViewParts& to, const detail::ViewParts& from, Site site) const;
@@ -214,7 +215,7 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   Result<void> submit_watched(neutral::Task& task, detail::FutureBase& future) const;
   Result<Task> launch_packed(const KernelCode* code, const Grid& grid,
                              std::span<const detail::ViewParts> views,
-                             std::span<std::byte> packed) const;
+                             std::span<Access> accesses, std::span<std::byte> packed) const;
 
   Ref<detail::QueueCore> core_;
 };
@@ -253,6 +254,7 @@ Result<Task> Stream::launch(const Kernel<F>& kernel, const Grid& grid, const Arg
   if constexpr (sizeof...(Args) == Code::kCount) {
     alignas(8) std::array<std::byte, Code::kOffsets.back() + 8> packed;
     std::array<detail::ViewParts, Code::kCount + 1> views;
+    std::array<Access, Code::kCount + 1> accesses;
     detail::ViewParts* next = views.data();
     [&]<std::size_t... I>(std::index_sequence<I...>) {
       (detail::pack<std::tuple_element_t<I, Parameters>>(args, packed.data() + Code::kOffsets[I],
@@ -260,7 +262,7 @@ Result<Task> Stream::launch(const Kernel<F>& kernel, const Grid& grid, const Arg
        ...);
     }(std::index_sequence_for<Args...>{});
     return launch_packed(kernel.code(), grid,
-                         {views.data(), static_cast<std::size_t>(next - views.data())},
+                         {views.data(), static_cast<std::size_t>(next - views.data())}, accesses,
                          {packed.data(), Code::kOffsets.back()});
   }
 }

@@ -30,9 +30,10 @@ Result<void> check_parts(const ViewParts& view, std::source_location site) {
                  fmt::format("A subview of {} elements is outside the view it was made of.",
                              view.count),
                  site);
-  if (view.count > std::numeric_limits<std::uint64_t>::max() / view.element_bytes)
+  std::uint64_t bytes = 0;
+  if (__builtin_mul_overflow(view.count, std::uint64_t{view.element_bytes}, &bytes))
     return detail::too_many_elements(view.count, view.element_bytes, site);
-  if (view.offset_bytes % view.alignment_bytes != 0)
+  if ((view.offset_bytes & (view.alignment_bytes - 1)) != 0)  // A power of two.
     return Error(ErrorKind::invalid_argument,
                  fmt::format("A view at byte {} is not aligned to its elements' {} bytes.",
                              view.offset_bytes, view.alignment_bytes),
@@ -92,9 +93,15 @@ Result<Stream> Stream::with_priority(const Device& device, int priority, Site si
   return create(device, {priority, {}}, site);
 }
 
-Result<void> Stream::check_view(const ViewParts& view, Site site) const {
+// All but the range, which the runtime checks.
+Result<void> Stream::check_shape(const ViewParts& view, Site site) const {
   if (!core_) return no_handle("stream", site);
-  THALWEG_TRY(check_parts(view, site));
+  return check_parts(view, site);
+}
+
+// For a caller that takes memory before it submits.
+Result<void> Stream::check_view(const ViewParts& view, Site site) const {
+  THALWEG_TRY(check_shape(view, site));
   const std::uint64_t bytes = view.count * view.element_bytes;
   if (view.offset_bytes <= view.memory->size_bytes &&
       bytes <= view.memory->size_bytes - view.offset_bytes)
@@ -106,7 +113,7 @@ Result<void> Stream::check_view(const ViewParts& view, Site site) const {
 }
 
 Result<Task> Stream::fill_bytes(const ViewParts& to, const void* element, Site site) const {
-  THALWEG_TRY(check_view(to, site));
+  THALWEG_TRY(check_shape(to, site));
   if (to.element_bytes > sizeof(neutral::Task::pattern) ||
       sizeof(neutral::Task::pattern) % to.element_bytes != 0)
     return Error(ErrorKind::unsupported,
@@ -125,13 +132,15 @@ Result<Task> Stream::fill_bytes(const ViewParts& to, const void* element, Site s
 }
 
 Result<Task> Stream::copy_bytes(const ViewParts& to, const ViewParts& from, Site site) const {
-  THALWEG_TRY(check_view(to, site));
-  THALWEG_TRY(check_view(from, site));
+  THALWEG_TRY(check_shape(to, site));
+  THALWEG_TRY(check_shape(from, site));
   THALWEG_TRY(check_counts(to, from.count, site));
   const std::array<Access, 2> accesses{access_of(to, AccessMode::write),
                                        access_of(from, AccessMode::read)};
-  if (to.memory == from.memory && to.offset_bytes < accesses[1].end() &&
-      from.offset_bytes < accesses[0].end() && to.count != 0)
+  const std::uint64_t apart = to.offset_bytes > from.offset_bytes
+                                  ? to.offset_bytes - from.offset_bytes
+                                  : from.offset_bytes - to.offset_bytes;
+  if (to.memory == from.memory && apart < accesses[0].row_bytes)
     return Error(ErrorKind::invalid_argument,
                  fmt::format("A copy of {} bytes from byte {} to byte {} of one buffer overlaps.",
                              accesses[0].row_bytes, from.offset_bytes, to.offset_bytes),
@@ -146,7 +155,7 @@ Result<Task> Stream::copy_bytes(const ViewParts& to, const ViewParts& from, Site
 
 Result<Task> Stream::upload_copy(const ViewParts& to, const void* from, std::uint64_t count,
                                  Site site) const {
-  THALWEG_TRY(check_view(to, site));
+  THALWEG_TRY(check_shape(to, site));
   THALWEG_TRY(check_counts(to, count, site));
   const Access access = access_of(to, AccessMode::write);
   neutral::Task task = transfer(neutral::TaskKind::upload, "upload", access, site);
@@ -156,7 +165,7 @@ Result<Task> Stream::upload_copy(const ViewParts& to, const void* from, std::uin
 
 Result<Task> Stream::upload_kept(const ViewParts& to, const void* from, std::uint64_t count,
                                  Ref<Counted> keep, Site site) const {
-  THALWEG_TRY(check_view(to, site));
+  THALWEG_TRY(check_shape(to, site));
   THALWEG_TRY(check_counts(to, count, site));
   const Access access = access_of(to, AccessMode::write);
   neutral::Task task = transfer(neutral::TaskKind::upload, "upload", access, site);
@@ -166,7 +175,7 @@ Result<Task> Stream::upload_kept(const ViewParts& to, const void* from, std::uin
 
 Result<void> Stream::upload_watched(const ViewParts& to, const void* from, std::uint64_t count,
                                     detail::FutureBase& future, Site site) const {
-  THALWEG_TRY(check_view(to, site));
+  THALWEG_TRY(check_shape(to, site));
   THALWEG_TRY(check_counts(to, count, site));
   const Access access = access_of(to, AccessMode::write);
   neutral::Task task = transfer(neutral::TaskKind::upload, "upload_borrowed", access, site);
@@ -191,7 +200,7 @@ Result<void> Stream::submit_watched(neutral::Task& task, detail::FutureBase& fut
 }
 
 Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
-                                   std::span<const ViewParts> views,
+                                   std::span<const ViewParts> views, std::span<Access> accesses,
                                    std::span<std::byte> packed) const {
   const Site site = grid.site();
   if (!core_) return no_handle("stream", site);
@@ -211,7 +220,6 @@ Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
                  fmt::format("The arguments of kernel `{}` have {} bytes; the limit is {}.",
                              code->name(), packed.size(), kArgumentBytesMax),
                  site);
-  std::array<Access, kArgumentBytesMax / sizeof(BufferArgument)> accesses;
   std::size_t count = 0;
   std::byte* argument = packed.data();
   for (const Parameter& parameter : code->parameters()) {
@@ -220,7 +228,7 @@ Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
       continue;
     }
     const ViewParts& view = views[count];
-    if (Result<void> checked = check_view(view, site); !checked) [[unlikely]]
+    if (Result<void> checked = check_parts(view, site); !checked) [[unlikely]]
       return std::move(checked).error().with_context(
           fmt::format("kernel `{}`, view {}", code->name(), count + 1));
     accesses[count++] = access_of(view, mode_of(parameter.kind));
@@ -232,7 +240,7 @@ Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
   task.kind = neutral::TaskKind::kernel;
   task.name = code->name();
   task.site = site;
-  task.accesses = {accesses.data(), count};
+  task.accesses = accesses.first(count);
   task.code = code;
   task.extent = extent;
   task.arguments = packed;
@@ -250,19 +258,19 @@ Future<void> Stream::host(std::string_view name, Accesses accesses, UniqueFuncti
                  fmt::format("Host function `{}` declares {} accesses; the limit is {}.", name,
                              accesses.size(), kAccessesMax),
                  site);
-  std::array<Access, kAccessesMax> list;
-  std::size_t count = 0;
+  std::vector<Access> list;
+  list.reserve(accesses.size());
   for (const DeclaredAccess& declared : accesses) {
-    if (Result<void> checked = check_view(declared.view, site); !checked)
+    if (Result<void> checked = check_parts(declared.view, site); !checked)
       return std::move(checked).error().with_context(
-          fmt::format("host function `{}`, access {}", name, count + 1));
-    list[count++] = access_of(declared.view, declared.mode);
+          fmt::format("host function `{}`, access {}", name, list.size() + 1));
+    list.push_back(access_of(declared.view, declared.mode));
   }
   neutral::Task task;
   task.kind = neutral::TaskKind::host;
   task.name = name;
   task.site = site;
-  task.accesses = {list.data(), count};
+  task.accesses = list;
   task.function = &function;
   auto state = make_ref<detail::FutureState<void>>();
   if (Result<void> sent = submit_watched(task, *state); !sent) return std::move(sent).error();

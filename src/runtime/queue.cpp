@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -14,6 +15,9 @@
 
 namespace thalweg::runtime {
 namespace {
+
+// Kernels a queue pins before it looks for some it can let go.
+constexpr std::size_t kPinsMin = 64;
 
 using thalweg::detail::AllocationCore;
 using thalweg::detail::EventCore;
@@ -111,15 +115,45 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
       map.apply(access, point, *table);
     }
   }
+  if (task.code != nullptr) pin(*task.code, serial);
   ++counters_.submissions;
   return point;
+}
+
+void Queue::pin(const KernelCode& code, Serial serial) {
+  if (latest_pin_ < pins_.size() && pins_[latest_pin_].code.get() == &code) [[likely]] {
+    pins_[latest_pin_].last = serial;
+    return;
+  }
+  for (latest_pin_ = 0; latest_pin_ != pins_.size(); ++latest_pin_) {
+    if (pins_[latest_pin_].code.get() != &code) continue;
+    pins_[latest_pin_].last = serial;
+    return;
+  }
+  pins_.push_back({Ref<const KernelCode>::share(&code), serial});
+}
+
+// Lets go of kernels that only this queue holds and that have run.
+void Queue::unpin(backend::Items& freed) {
+  latest_pin_ = 0;
+  std::erase_if(pins_, [&](const Pin& pin) {
+    if (pin.code->references() != 1 || !passed(order::Point(slot_.index, pin.last))) return false;
+    pin.code->retain();
+    freed.push_back(Ref<Counted>::adopt(const_cast<KernelCode*>(pin.code.get())));
+    return true;
+  });
 }
 
 Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive) {
   THALWEG_TRY(check(task));
   std::optional<Result<order::Point>> done;
+  backend::Items freed;
   {
     const sync::Locked queue(slot_.lock);
+    if (pins_.size() >= pins_looked_at_) [[unlikely]] {
+      unpin(freed);
+      pins_looked_at_ = std::max(kPinsMin, 2 * pins_.size());
+    }
     if (at_home(task)) [[likely]]
       done.emplace(hand_over(task, nullptr));
   }
@@ -300,6 +334,7 @@ bool Queue::poll() {
   backend::Items freed;
   const sync::Locked queue(slot_.lock);
   stream_->flush(freed);
+  unpin(freed);
   return !slot_.order.wait_owed() && passed(slot_.order.tail());
 }
 

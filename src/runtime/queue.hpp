@@ -74,6 +74,8 @@ class Queue final : public thalweg::detail::QueueCore {
   Result<backend::Block> reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
                                  const backend::ReserveOptions& options);
   void keep(Ref<Counted> item, std::uint64_t size_bytes);
+  void pin(const KernelCode& code, Serial serial) THALWEG_REQUIRES(slot_.lock);
+  void unpin(backend::Items& freed) THALWEG_REQUIRES(slot_.lock);
 
   const Ref<Device> device_;
   Slot& slot_;
@@ -81,6 +83,16 @@ class Queue final : public thalweg::detail::QueueCore {
   const QueueId id_ = make_id<QueueId>();
   const int priority_;
   const std::string name_;
+
+  // Kernels that tasks of this queue may still run, each with the last of them: a launch touches the count
+  // of references only when the queue meets the kernel for the first time.
+  struct Pin {
+    Ref<const KernelCode> code;
+    Serial last;
+  };
+  std::vector<Pin> pins_ THALWEG_GUARDED_BY(slot_.lock);
+  std::size_t latest_pin_ THALWEG_GUARDED_BY(slot_.lock) = 0;
+  std::size_t pins_looked_at_ THALWEG_GUARDED_BY(slot_.lock) = 64;  // When there are so many again.
 
   Statistics counters_ THALWEG_GUARDED_BY(slot_.lock);
 };

@@ -20,8 +20,7 @@
 // may hold several writes, one for each queue. Points that have passed are folded away on the way.
 //
 // Threads:    external synchronization: the lock that guards the allocation's record.
-// Errors:     none. Accesses were checked by the caller: they lie in the allocation, without
-// overflow.
+// Errors:     none. The caller has checked that accesses lie in the allocation, without overflow.
 
 #pragma once
 
@@ -54,7 +53,9 @@ class THALWEG_EXPORT AccessMap {
   void reset(std::uint64_t size_bytes);
 
   // One write at `point` covers all bytes: they may be used by what is ordered after it. An
-  // allocation without bytes has no former users, and ignores it. REQUIRES: nothing since reset().
+  // allocation without bytes has no former users, and ignores it.
+  //
+  // REQUIRES: nothing since reset().
   void set_birth(Point point) noexcept;
 
   // Adds to `out` the points that `access` must be ordered after; some may have passed. An access
@@ -66,7 +67,7 @@ class THALWEG_EXPORT AccessMap {
       collect_token(access, out);
     } else if (touches_bytes(access)) {
       if (!write_.none()) out.add(write_);
-      if (read_count_ != 0 && access.writes()) collect_reads(out);
+      if (read_count() != 0 && access.writes()) collect_reads(out);
     }
   }
 
@@ -74,10 +75,14 @@ class THALWEG_EXPORT AccessMap {
   // REQUIRES: the queue of `point` is in `table`, and its frontier is that of `point`: all accesses
   // of the task were collected and their waits merged before, and no wait was placed since.
   void apply(const Access& access, Point point, const QueueTable& table) {
-    if (!ranged() && covers_all(access) && access.mode != AccessMode::read) {
-      enter_write(access, point);
-    } else {
+    if (ranged() || !covers_all(access)) [[unlikely]] {
       apply_general(access, point, table);
+    } else if (access.mode != AccessMode::read) {
+      enter_write(access, point);
+    } else if (is_only_of(point.queue())) {
+      enter_only_read(point);
+    } else {
+      apply_read(point, table);
     }
   }
 
@@ -88,9 +93,8 @@ class THALWEG_EXPORT AccessMap {
       apply_home_general(access, point);
     } else if (access.mode != AccessMode::read) {
       enter_write(access, point);
-    } else if (write_ != point) {
-      reads_[0] = point;
-      read_count_ = 1;
+    } else {
+      enter_only_read(point);
     }
   }
 
@@ -98,7 +102,7 @@ class THALWEG_EXPORT AccessMap {
   // until its bytes are used again. A token of no bytes leaves nothing behind.
   void points(PointSet& out, const QueueTable& table) const;
 
-  std::uint64_t size_bytes() const noexcept { return size_bytes_; }
+  std::uint64_t size_bytes() const noexcept { return head_ & kSizeMax; }
 
   // How many ranges the bytes are cut in.
   std::size_t ranges() const noexcept;
@@ -107,6 +111,7 @@ class THALWEG_EXPORT AccessMap {
   struct Ranges;
   struct Entry;
 
+  static constexpr int kSizeBits = 56;
   static constexpr std::uint64_t kReadsInline = 4;
   static constexpr std::uint64_t kRanged = 0xff;
 
@@ -116,21 +121,37 @@ class THALWEG_EXPORT AccessMap {
 
   // One row of all bytes. Other ways to say the same take the general path.
   bool covers_all(const Access& access) const noexcept {
-    return access.row_bytes == size_bytes_ && access.rows == 1 && size_bytes_ != 0;
+    return access.row_bytes == size_bytes() && access.rows == 1 && access.row_bytes != 0;
   }
 
-  bool ranged() const noexcept { return read_count_ == kRanged; }
+  std::uint64_t read_count() const noexcept { return head_ >> kSizeBits; }
+  void set_read_count(std::uint64_t count) noexcept { head_ = size_bytes() | count << kSizeBits; }
+  bool ranged() const noexcept { return read_count() == kRanged; }
 
   void enter_write(const Access& access, Point point) noexcept {
     THALWEG_ASSERT(access.offset == 0, "An access ends behind its allocation.");
     if (access.mode == AccessMode::token) token_ = point;
     write_ = point;
-    read_count_ = 0;
+    set_read_count(0);
+  }
+
+  // No point of another queue is in the map, nor more than one read.
+  bool is_only_of(QueueIndex queue) const noexcept {
+    return (write_.queue() == queue || write_.none()) &&
+           (read_count() == 0 || (read_count() == 1 && reads_[0].queue() == queue));
+  }
+
+  // A read that replaces all others. A task that wrote the bytes as well is in the map already.
+  void enter_only_read(Point point) noexcept {
+    if (write_ == point) return;
+    reads_[0] = point;
+    set_read_count(1);
   }
 
   void collect_reads(PointSet& out) const;
   void collect_token(const Access& access, PointSet& out) const;
   void collect_ranged(const Access& access, PointSet& out) const;
+  void apply_read(Point point, const QueueTable& table);
   void apply_general(const Access& access, Point point, const QueueTable& table);
   void apply_home_general(const Access& access, Point point);
   void enter(const Access& access, const Entry& entry);
@@ -139,8 +160,9 @@ class THALWEG_EXPORT AccessMap {
   void to_ranges();
   void to_inline();
 
-  std::uint64_t size_bytes_ : 56;
-  std::uint64_t read_count_ : 8;  // kRanged: `ranges_` holds writes and reads.
+  // Size and count in one word, written and read as a whole: a store of one byte of it would hold
+  // up the next load of all. A count of kRanged: `ranges_` holds writes and reads.
+  std::uint64_t head_ = 0;
   Point write_;
   Point token_;  // The last token.
   Point reads_[kReadsInline];

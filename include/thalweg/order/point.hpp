@@ -98,7 +98,7 @@ class THALWEG_EXPORT PointSet {
   bool empty() const noexcept { return size_ == 0; }
 
   friend bool operator==(const PointSet& a, const PointSet& b) noexcept {
-    return std::equal(a.begin(), a.end(), b.begin(), b.end());
+    return a.size_ == b.size_ && std::equal(a.begin(), a.end(), b.begin());
   }
 
  private:
