@@ -108,8 +108,7 @@ void AccessMap::Ranges::Range::enter_read(const Entry& entry) {
   if (std::find(writes.begin(), writes.end(), entry.point) != writes.end()) return;
   writes.remove_if([&entry](Point write) { return entry.needless_write(write); });
   reads.remove_if([&entry](Point read) { return entry.after(read); });
-  // Reads of other queues are seldom over; looking at each doubling keeps it cheap and the set
-  // small.
+  // Reads of other queues are seldom over: looking at each doubling is cheap and bounds the set.
   if (reads.size() >= kReadsInline && std::has_single_bit(reads.size())) {
     reads.remove_if([&entry](Point read) { return entry.passed(read); });
   }

@@ -104,10 +104,10 @@ TEST(QueueOrder, RowsWhoseSerialsHavePassedAreRecycled) {
   for (std::uint64_t n = 1; n <= 10 * kRowsMax; ++n) {
     queue.learn(source_at(n), nullptr);
     queue.take();
-    if (n > 20) passed = n - 20;
     for (std::uint64_t open = passed + 1; open <= n; ++open) {
       ASSERT_EQ(known_at(queue, open), open);
     }
+    if (n > 20) passed = n - 20;
   }
   queue.close();
 }
