@@ -206,6 +206,7 @@ Result<void> Queue::wait_point(order::Point point) {
 }
 
 Result<order::Point> Queue::tail_locked() {
+  if (ending_) return program_end();
   if (slot_.order.wait_owed() && !plant::planted(plant::Bug::wait_without_serial)) {
     neutral::Task turn;
     if (Result<void> accepted = stream_->submit(turn, Serial{slot_.order.last().value + 1});
@@ -215,6 +216,12 @@ Result<order::Point> Queue::tail_locked() {
     ++counters_.empty_turns;
   }
   return slot_.order.tail();
+}
+
+// The end of what the program enqueued: the last task is ours.
+order::Point Queue::program_end() const noexcept {
+  const std::uint64_t last = slot_.order.last().value;
+  return order::Point(slot_.index, Serial{ending_ ? last - 1 : last});
 }
 
 Result<order::Point> Queue::tail() {
@@ -335,7 +342,7 @@ bool Queue::poll() {
   const sync::Locked queue(slot_.lock);
   stream_->flush(freed);
   unpin(freed);
-  return !slot_.order.wait_owed() && passed(slot_.order.tail());
+  return !slot_.order.wait_owed() && passed(program_end());
 }
 
 // Memory.
@@ -393,6 +400,7 @@ void Queue::last_reference_gone() noexcept {
   const sync::Locked queue(slot_.lock);
   if (stream_->submit(last, Serial{slot_.order.last().value + 1})) {
     slot_.order.take();
+    ending_ = true;
     stream_->announce();
   }
 }

@@ -71,6 +71,7 @@ class Queue final : public thalweg::detail::QueueCore {
   Result<void> place_waits() THALWEG_REQUIRES(slot_.lock);
   Result<void> wait_point(order::Point point) THALWEG_REQUIRES(Registry::instance().submission());
   Result<order::Point> tail_locked() THALWEG_REQUIRES(slot_.lock);
+  order::Point program_end() const noexcept THALWEG_REQUIRES(slot_.lock);
   Result<backend::Block> reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
                                  const backend::ReserveOptions& options);
   void keep(Ref<Counted> item, std::uint64_t size_bytes);
@@ -83,6 +84,8 @@ class Queue final : public thalweg::detail::QueueCore {
   const QueueId id_ = make_id<QueueId>();
   const int priority_;
   const std::string name_;
+
+  bool ending_ THALWEG_GUARDED_BY(slot_.lock) = false;  // The last task is enqueued.
 
   // Kernels that tasks of this queue may still run, each with the last of them: a launch touches the count
   // of references only when the queue meets the kernel for the first time.
