@@ -183,16 +183,13 @@ Result<order::Point> Queue::submit_ordered(neutral::Task& task) {
 // Makes what comes next wait for the candidates that it is not ordered after yet.
 Result<void> Queue::place_waits() {
   Registry& registry = Registry::instance();
-  order::WaitCounts counts;
-  order::choose_waits(slot_.order, registry.candidates(), registry.table(), registry.waits(), counts);
-  counters_.waits_passed += counts.passed;
-  counters_.waits_covered += counts.covered;
+  order::choose_waits(slot_.order, registry.candidates(), registry.table(), registry.waits(),
+                      waits_);
   for (const order::Point wait : registry.waits()) {
     Slot& source = registry.slot(wait.queue());
     Result<Serial> covered = stream_->wait_for(*source.stream, wait.serial());
     if (!covered) return std::move(covered).error();
     order::merge_wait(slot_.order, order::Point(wait.queue(), *covered), registry.table());
-    ++counters_.waits_placed;
   }
   return {};
 }
@@ -424,9 +421,9 @@ void Queue::add_to(Statistics& sum) const {
   const sync::Locked queue(slot_.lock);
   sum.submissions += counters_.submissions;
   sum.empty_turns += counters_.empty_turns;
-  sum.waits_placed += counters_.waits_placed;
-  sum.waits_passed += counters_.waits_passed;
-  sum.waits_covered += counters_.waits_covered;
+  sum.waits_placed += waits_.placed;
+  sum.waits_passed += waits_.passed;
+  sum.waits_covered += waits_.covered;
   sum.timeline_waits += counters_.timeline_waits;
   sum.fences += stream_->fences();
 }

@@ -97,6 +97,7 @@ class Queue final : public thalweg::detail::QueueCore {
   std::size_t latest_pin_ THALWEG_GUARDED_BY(slot_.lock) = 0;
   std::size_t pins_looked_at_ THALWEG_GUARDED_BY(slot_.lock) = 64;  // When there are so many again.
 
+  order::WaitCounts waits_ THALWEG_GUARDED_BY(slot_.lock);
   Statistics counters_ THALWEG_GUARDED_BY(slot_.lock);
 };
 
