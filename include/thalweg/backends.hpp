@@ -12,7 +12,7 @@
 namespace thalweg {
 
 struct BackendInfo {
-  std::string name;                  // What Device::open takes.
+  std::string name;  // What Device::open takes.
   bool available = false;
   std::string reason;                // Why it is not available; empty when it is.
   std::vector<std::string> devices;  // For people: "2 processors, 24 GiB".

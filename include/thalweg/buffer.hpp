@@ -2,12 +2,13 @@
 //
 // thalweg/buffer.hpp - device memory: Buffer, Array and View.
 //
-// All three are counted handles: a copy names the same bytes. When the last one goes, the bytes become
-// reusable once every task that was given them has passed; nobody waits for that.
+// All three are counted handles: a copy names the same bytes. When the last one goes, the bytes
+// become reusable once every task that was given them has passed; nobody waits for that.
 //
-// Threads:    const methods from any thread; one handle object must not be assigned or destroyed while
-//             another thread uses that object.
-// Errors:     a handle that is moved from or default made is refused where it is used: invalid_handle.
+// Threads:    const methods from any thread; one handle object must not be assigned or destroyed
+//             while another thread uses that object.
+// Errors:     a handle that is moved from or default made is refused where it is used:
+//             invalid_handle.
 
 #pragma once
 
@@ -33,9 +34,9 @@ class [[nodiscard]] THALWEG_EXPORT Buffer {
  public:
   Buffer() noexcept = default;
 
-  // Memory whose home is `home`: work on that stream may use it without any wait, and so may, by their
-  // accesses, all other streams of the device. The contents are undefined. Zero bytes give a valid,
-  // empty buffer. Never waits for the device; may take memory from the system.
+  // Memory whose home is `home`: work on that stream may use it without any wait, and so may, by
+  // their accesses, all other streams of the device. The contents are undefined. Zero bytes give a
+  // valid, empty buffer. Never waits for the device; may take memory from the system.
   // Errors: invalid_size, when the size cannot be rounded up; out_of_memory, with the limit;
   //         invalid_argument for an alignment that is no power of two or above 4096.
   static Result<Buffer> create(const Stream& home, std::uint64_t size_bytes,
@@ -61,7 +62,8 @@ template <class T>
 class [[nodiscard]] View {
  public:
   using Element = T;
-  static_assert(std::is_trivially_copyable_v<T>, "Device memory holds trivially copyable elements.");
+  static_assert(std::is_trivially_copyable_v<T>,
+                "Device memory holds trivially copyable elements.");
 
   View() noexcept = default;
 
@@ -77,8 +79,8 @@ class [[nodiscard]] View {
     return {memory_, offset_bytes_, count_};
   }
 
-  // Elements [first, first + count) of this view; a range that does not lie inside it is refused where
-  // it is used.
+  // Elements [first, first + count) of this view; a range that does not lie inside it is refused
+  // where it is used.
   View subview(std::uint64_t first, std::uint64_t count) const noexcept {
     const bool inside = first <= count_ && count <= count_ - first;
     if (!inside || offset_bytes_ == detail::kOutside) return {memory_, detail::kOutside, count};

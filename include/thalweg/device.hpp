@@ -4,9 +4,9 @@
 //
 // Threads:    every method may be called from any thread; one Device object must not be assigned or
 //             destroyed while another thread uses that object.
-// Ownership:  a Device is a counted handle. Streams, buffers, events and futures keep what they need
-//             of it alive: handles may go in any order. The last one neither waits nor cancels: work
-//             that is enqueued still runs.
+// Ownership:  a Device is a counted handle. Streams, buffers, events and futures keep what they
+//             need of it alive: handles may go in any order. The last one neither waits nor
+//             cancels: work that is enqueued still runs.
 // Errors:     a moved-from or default-made Device gives invalid_handle.
 
 #pragma once
@@ -28,12 +28,13 @@ struct DeviceOptions {
   // Most bytes of device memory that may be reserved; 0: what the device has.
   std::uint64_t memory_limit_bytes = 0;
 
-  // Whether a thread that waits may run copies, fills and kernels that what it waits for depends on.
-  // They then run on the waiting thread: with its stack, its thread-locals and the locks it holds.
+  // Whether a thread that waits may run copies, fills and kernels that what it waits for depends
+  // on. They then run on the waiting thread: with its stack, its thread-locals and the locks it
+  // holds.
   bool helping = true;
 
-  // Leaves waits out for what has passed. Off, the waits placed depend on the program alone and not on
-  // timing: for tests and for comparing programs.
+  // Leaves waits out for what has passed. Off, the waits placed depend on the program alone and not
+  // on timing: for tests and for comparing programs.
   bool skip_passed = true;
 
   // Counts busy time; costs two readings of the clock a task.
@@ -49,10 +50,10 @@ class [[nodiscard]] THALWEG_EXPORT Device {
   Device() noexcept = default;
 
   // Opens "backend" or "backend?option=value&option=value". For cpu the options are `workers` (0 is
-  // refused, at most 256; default: the processors this process may use, at least 2), `memory` (bytes,
-  // or with the unit KiB, MiB, GiB), `helping`, `skip_passed`, `measure_busy` (on or off) and
-  // `random_delay_us`. What the name says wins over `options`. Opening a backend twice gives two
-  // devices. Slow: may start threads and load drivers.
+  // refused, at most 256; default: the processors this process may use, at least 2), `memory`
+  // (bytes, or with the unit KiB, MiB, GiB), `helping`, `skip_passed`, `measure_busy` (on or off)
+  // and `random_delay_us`. What the name says wins over `options`. Opening a backend twice gives
+  // two devices. Slow: may start threads and load drivers.
   // Errors: invalid_argument, naming the option, its value and the limit; not_found, naming the
   //         backends there are; unavailable, with the reason.
   static Result<Device> open(std::string_view name, const DeviceOptions& options = {},

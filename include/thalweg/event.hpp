@@ -2,12 +2,13 @@
 //
 // thalweg/event.hpp - a user's mark in a stream.
 //
-// A wait binds to the record that was the latest when the wait was submitted; a later record changes
-// nothing for it. An event carries order, never failure.
+// A wait binds to the record that was the latest when the wait was submitted; a later record
+// changes nothing for it. An event carries order, never failure.
 //
 // Threads:    every method, and Stream::record and Stream::wait_event on it, may be called from any
 //             thread. Each call is atomic.
-// Ownership:  a counted handle: a copy is the same event. It may be dropped once the wait is submitted.
+// Ownership:  a counted handle: a copy is the same event. It may be dropped once the wait is
+//             submitted.
 
 #pragma once
 

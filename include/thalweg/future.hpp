@@ -61,7 +61,8 @@ class [[nodiscard]] Future {
   Future(Future&&) noexcept = default;
   Future& operator=(Future&&) noexcept = default;
 
-  // Whether get() would return at once. True for a future that holds a refusal or nothing. Never waits.
+  // Whether get() would return at once. True for a future that holds a refusal or nothing. Never
+  // waits.
   bool ready() const noexcept { return !state_ || state_->ready(); }
 
   // Waits on the host for the task, and gives its result; afterwards the future is empty. After

@@ -2,10 +2,11 @@
 //
 // thalweg/kernel.hpp - kernels: a name, parameters that say what they access, and implementations.
 //
-//   auto blur = kernel("blur", [](Cell at, std::span<const float> in, Out<float> out, int radius) {...});
+//   auto blur = kernel("blur", [](Cell at, std::span<const float> in, Out<float> out, int radius)
+//   {...});
 //
-// The callable is called once for each cell of the grid, by several threads at once, from a loop that
-// is compiled with it. Its first parameter is the Cell; of the others
+// The callable is called once for each cell of the grid, by several threads at once, from a loop
+// that is compiled with it. Its first parameter is the Cell; of the others
 //
 //   std::span<const T>   reads the view it is given,
 //   std::span<T>         reads and writes it,
@@ -119,9 +120,9 @@ template <class R, class First, class... Ps>
 struct Signature<R (*)(First, Ps...)> {
   static_assert(std::is_same_v<std::remove_cvref_t<First>, Cell>,
                 "The first parameter of a kernel's callable is a thalweg::Cell.");
-  static_assert(((!std::is_lvalue_reference_v<Ps> || std::is_const_v<std::remove_reference_t<Ps>>) &&
-                 ...),
-                "A kernel takes its parameters by value or by reference to const.");
+  static_assert(
+      ((!std::is_lvalue_reference_v<Ps> || std::is_const_v<std::remove_reference_t<Ps>>) && ...),
+      "A kernel takes its parameters by value or by reference to const.");
   using Parameters = std::tuple<std::remove_cvref_t<Ps>...>;
 };
 

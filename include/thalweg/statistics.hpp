@@ -8,13 +8,13 @@
 
 namespace thalweg {
 
-// A snapshot. Each counter is exact since the device was opened; two of them may be a few operations
-// apart when other threads submit.
+// A snapshot. Each counter is exact since the device was opened; two of them may be a few
+// operations apart when other threads submit.
 struct Statistics {
-  std::uint64_t submissions = 0;     // Tasks accepted. Waits that took a turn of their own are apart.
-  std::uint64_t empty_turns = 0;     // Serials taken only so that an owed wait had one.
-  std::uint64_t waits_placed = 0;    // Device-side waits that tasks and streams were given.
-  std::uint64_t waits_passed = 0;    // Waits left out because what they name had passed.
+  std::uint64_t submissions = 0;   // Tasks accepted. Waits that took a turn of their own are apart.
+  std::uint64_t empty_turns = 0;   // Serials taken only so that an owed wait had one.
+  std::uint64_t waits_placed = 0;  // Device-side waits that tasks and streams were given.
+  std::uint64_t waits_passed = 0;  // Waits left out because what they name had passed.
   std::uint64_t waits_covered = 0;   // Waits left out because another one implies them.
   std::uint64_t timeline_waits = 0;  // Waits for timelines: each takes a turn of its own.
   std::uint64_t fences = 0;          // Fences recorded.
@@ -25,8 +25,8 @@ struct Statistics {
   std::uint64_t tasks_failed = 0;
 
   // Time in which at least one task ran, and the sum over streams of the time each was running one,
-  // in nanoseconds of the device's clock. busy_sum / busy_any is the overlap. Counted only on a device
-  // opened with `measure_busy`.
+  // in nanoseconds of the device's clock. busy_sum / busy_any is the overlap. Counted only on a
+  // device opened with `measure_busy`.
   std::uint64_t busy_any_ns = 0;
   std::uint64_t busy_sum_ns = 0;
 };
@@ -41,7 +41,7 @@ struct MemoryUsage {
   std::uint64_t reserved_bytes = 0;  // Taken from the system.
   std::uint64_t live_peak_bytes = 0;
   std::uint64_t reserved_peak_bytes = 0;
-  std::uint64_t limit_bytes = 0;     // Most that may be reserved.
+  std::uint64_t limit_bytes = 0;  // Most that may be reserved.
 };
 
 }  // namespace thalweg

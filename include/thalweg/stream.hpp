@@ -4,17 +4,18 @@
 //
 // Tasks of one stream run in the order of their submission. Tasks of different streams run as they
 // like, except that a task waits for the earlier tasks it conflicts with: those that write bytes it
-// touches, or touch bytes it writes. The runtime finds them from the accesses; nobody places events.
+// touches, or touch bytes it writes. The runtime finds them from the accesses; nobody places
+// events.
 //
-// A Stream is a shared handle: a copy is another handle to the same queue. When the last one goes, what
-// is enqueued still runs, and nobody waits for it.
+// A Stream is a shared handle: a copy is another handle to the same queue. When the last one goes,
+// what is enqueued still runs, and nobody waits for it.
 //
-// Threads:    const methods from any thread, each call atomic; one Stream object must not be assigned
-//             or destroyed while another thread uses that object.
+// Threads:    const methods from any thread, each call atomic; one Stream object must not be
+//             assigned or destroyed while another thread uses that object.
 // Blocking:   synchronize() waits for the device. Nothing else here does.
-// Errors:     a submission that returns an error did not happen. All of them can give invalid_handle
-//             (moved from, default made), context_mismatch (a handle of another device),
-//             invalid_argument (a range outside its memory), device_lost.
+// Errors:     a submission that returns an error did not happen. All of them can give
+//             invalid_handle (moved from, default made), context_mismatch (a handle of another
+//             device), invalid_argument (a range outside its memory), device_lost.
 
 #pragma once
 
@@ -46,8 +47,8 @@ struct DeclaredAccess {
 };
 }  // namespace detail
 
-// What a host function touches: `{reads(a), writes(b)}`. Made in the call; the views must live until
-// the call returns.
+// What a host function touches: `{reads(a), writes(b)}`. Made in the call; the views must live
+// until the call returns.
 template <Viewable V>
 detail::DeclaredAccess reads(const V& view) noexcept {
   return {detail::ViewTraits<V>::parts(view), AccessMode::read};
@@ -62,7 +63,8 @@ detail::DeclaredAccess updates(const V& view) noexcept {
   static_assert(!std::is_const_v<ElementOf<V>>, "A View<const T> can only be read.");
   return {detail::ViewTraits<V>::parts(view), AccessMode::read_write};
 }
-// Orders with every other access to the bytes, and touches none. An empty view orders by its memory.
+// Orders with every other access to the bytes, and touches none. An empty view orders by its
+// memory.
 template <Viewable V>
 detail::DeclaredAccess orders(const V& view) noexcept {
   return {detail::ViewTraits<V>::parts(view), AccessMode::token};
@@ -77,14 +79,15 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   Stream() noexcept = default;
 
   // A queue of its own on `device`.
-  // Errors: invalid_argument, when the priority is out of range; out_of_memory, when the device has no
-  //         queue left.
+  // Errors: invalid_argument, when the priority is out of range; out_of_memory, when the device has
+  //         no queue left.
   static Result<Stream> create(const Device& device, const StreamOptions& options = {},
                                Site site = Site::current());
-  static Result<Stream> with_priority(const Device& device, int priority, Site site = Site::current());
+  static Result<Stream> with_priority(const Device& device, int priority,
+                                      Site site = Site::current());
 
-  // Runs `kernel` on every cell of `grid` (at most 2^40 cells; none is fine), with a View or Array for
-  // each span or Out parameter and a value for each scalar.
+  // Runs `kernel` on every cell of `grid` (at most 2^40 cells; none is fine), with a View or Array
+  // for each span or Out parameter and a value for each scalar.
   template <class F, class... Args>
   Result<Task> launch(const Kernel<F>& kernel, const Grid& grid, const Args&... args) const;
 
@@ -95,12 +98,13 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
     return fill_bytes(detail::ViewTraits<V>::parts(to), &value, site);
   }
 
-  // Copies all elements. The counts are equal and the ranges do not overlap; otherwise invalid_size or
-  // invalid_argument.
+  // Copies all elements. The counts are equal and the ranges do not overlap; otherwise invalid_size
+  // or invalid_argument.
   template <Viewable To, Viewable From>
     requires std::same_as<ElementOf<To>, std::remove_const_t<ElementOf<From>>>
   Result<Task> copy(const To& to, const From& from, Site site = Site::current()) const {
-    return copy_bytes(detail::ViewTraits<To>::parts(to), detail::ViewTraits<From>::parts(from), site);
+    return copy_bytes(detail::ViewTraits<To>::parts(to), detail::ViewTraits<From>::parts(from),
+                      site);
   }
 
   // Uploads `from`, which is copied before the call returns. The counts are equal.
@@ -117,7 +121,8 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
     using Owner = detail_Owner<ElementOf<To>>;
     auto owner = make_ref<Owner>(std::move(from));
     const auto& values = owner->values;
-    auto result = upload_kept(detail::ViewTraits<To>::parts(to), values.data(), values.size(), owner, site);
+    auto result =
+        upload_kept(detail::ViewTraits<To>::parts(to), values.data(), values.size(), owner, site);
     if (!result) from = std::move(owner->values);
     return result;
   }
@@ -135,7 +140,8 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   Future<void> upload_borrowed(const To& to, std::span<const ElementOf<To>> from,
                                Site site = Site::current()) const {
     auto state = make_ref<detail::FutureState<void>>();
-    if (auto sent = upload_watched(detail::ViewTraits<To>::parts(to), from.data(), from.size(), *state, site);
+    if (auto sent = upload_watched(detail::ViewTraits<To>::parts(to), from.data(), from.size(),
+                                   *state, site);
         !sent)
       return std::move(sent).error();
     return Future<void>(std::move(state));
@@ -143,8 +149,8 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
 
   // Reads the elements back into memory the future owns.
   template <Viewable From>
-  Future<std::vector<std::remove_const_t<ElementOf<From>>>> read(const From& from,
-                                                                 Site site = Site::current()) const {
+  Future<std::vector<std::remove_const_t<ElementOf<From>>>> read(
+      const From& from, Site site = Site::current()) const {
     using Values = std::vector<std::remove_const_t<ElementOf<From>>>;
     const detail::ViewParts parts = detail::ViewTraits<From>::parts(from);
     if (auto checked = check_view(parts, site); !checked) return std::move(checked).error();
@@ -155,8 +161,8 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
     return Future<Values>(std::move(state));
   }
 
-  // Runs `function` on a thread of the host in its turn. It runs inside a NoWaitScope, may submit, and
-  // occupies a worker while it runs. What it throws becomes task_failed in the future.
+  // Runs `function` on a thread of the host in its turn. It runs inside a NoWaitScope, may submit,
+  // and occupies a worker while it runs. What it throws becomes task_failed in the future.
   Future<void> host(std::string_view name, Accesses accesses, UniqueFunction function,
                     Site site = Site::current()) const;
 
@@ -166,14 +172,16 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   // What is enqueued from now on waits for the event's latest record; never recorded: no wait.
   Result<void> wait_event(const Event& event, Site site = Site::current()) const;
 
-  // What is enqueued from now on waits for what is enqueued on `other` now. Nothing on the same queue.
+  // What is enqueued from now on waits for what is enqueued on `other` now. Nothing on the same
+  // queue.
   Result<void> wait(const Stream& other, Site site = Site::current()) const;
 
   // What is enqueued from now on waits until `timeline` has reached `value`.
-  Result<void> wait(const Timeline& timeline, std::uint64_t value, Site site = Site::current()) const;
+  Result<void> wait(const Timeline& timeline, std::uint64_t value,
+                    Site site = Site::current()) const;
 
-  // Waits on the host until everything enqueued on this queue so far has passed, and for no more. Work
-  // that failed is not reported here but by what reads its data.
+  // Waits on the host until everything enqueued on this queue so far has passed, and for no more.
+  // Work that failed is not reported here but by what reads its data.
   // Errors: timeout; wait_forbidden; device_lost.
   Result<void> synchronize(Deadline deadline = {}, Site site = Site::current()) const;
 
@@ -203,7 +211,8 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   Result<void> check_shape(const detail::ViewParts& view, Site site) const;
   Result<void> check_view(const detail::ViewParts& view, Site site) const;
   Result<Task> fill_bytes(const detail::ViewParts& to, const void* element, Site site) const;
-  Result<Task> copy_bytes(const detail::ViewParts& to, const detail::ViewParts& from, Site site) const;
+  Result<Task> copy_bytes(const detail::ViewParts& to, const detail::ViewParts& from,
+                          Site site) const;
   Result<Task> upload_copy(const detail::ViewParts& to, const void* from, std::uint64_t count,
                            Site site) const;
   Result<Task> upload_kept(const detail::ViewParts& to, const void* from, std::uint64_t count,
@@ -214,8 +223,8 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
                             Site site) const;
   Result<void> submit_watched(neutral::Task& task, detail::FutureBase& future) const;
   Result<Task> launch_packed(const KernelCode* code, const Grid& grid,
-                             std::span<const detail::ViewParts> views,
-                             std::span<Access> accesses, std::span<std::byte> packed) const;
+                             std::span<const detail::ViewParts> views, std::span<Access> accesses,
+                             std::span<std::byte> packed) const;
 
   Ref<detail::QueueCore> core_;
 };

@@ -2,8 +2,8 @@
 //
 // thalweg/timeline.hpp - a 64-bit counter that work and the host can wait for.
 //
-// The host raises it; streams and threads wait until it has reached a value. A closed gate in a stream
-// is a wait for a value not reached yet: it occupies no thread, and other streams go on.
+// The host raises it; streams and threads wait until it has reached a value. A closed gate in a
+// stream is a wait for a value not reached yet: it occupies no thread, and other streams go on.
 //
 // Threads:    every method may be called from any thread.
 // Ownership:  a counted handle: a copy is the same timeline. A stream that waits keeps it alive.

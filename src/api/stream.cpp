@@ -26,10 +26,10 @@ constexpr std::size_t kAccessesMax = 256;
 Result<void> check_parts(const ViewParts& view, std::source_location site) {
   if (view.memory == nullptr) return no_handle("view", site);
   if (view.offset_bytes == detail::kOutside)
-    return Error(ErrorKind::invalid_argument,
-                 fmt::format("A subview of {} elements is outside the view it was made of.",
-                             view.count),
-                 site);
+    return Error(
+        ErrorKind::invalid_argument,
+        fmt::format("A subview of {} elements is outside the view it was made of.", view.count),
+        site);
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(view.count, std::uint64_t{view.element_bytes}, &bytes))
     return detail::too_many_elements(view.count, view.element_bytes, site);
@@ -75,9 +75,12 @@ neutral::Task transfer(neutral::TaskKind kind, std::string_view name, const Acce
 
 AccessMode mode_of(ParameterKind kind) noexcept {
   switch (kind) {
-    case ParameterKind::write: return AccessMode::write;
-    case ParameterKind::read_write: return AccessMode::read_write;
-    default: return AccessMode::read;
+    case ParameterKind::write:
+      return AccessMode::write;
+    case ParameterKind::read_write:
+      return AccessMode::read_write;
+    default:
+      return AccessMode::read;
   }
 }
 
@@ -209,12 +212,12 @@ Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
   std::uint64_t cells = 0;
   if (grid.negative() || __builtin_mul_overflow(extent.x, extent.y, &cells) ||
       __builtin_mul_overflow(cells, extent.z, &cells) || cells > kCellsMax)
-    return Error(ErrorKind::invalid_size,
-                 fmt::format("A grid of {} x {} x {} cells; 0 to 2^40 cells can be launched.",
-                             static_cast<std::int64_t>(extent.x),
-                             static_cast<std::int64_t>(extent.y),
-                             static_cast<std::int64_t>(extent.z)),
-                 site);
+    return Error(
+        ErrorKind::invalid_size,
+        fmt::format("A grid of {} x {} x {} cells; 0 to 2^40 cells can be launched.",
+                    static_cast<std::int64_t>(extent.x), static_cast<std::int64_t>(extent.y),
+                    static_cast<std::int64_t>(extent.z)),
+        site);
   if (packed.size() > kArgumentBytesMax)
     return Error(ErrorKind::invalid_size,
                  fmt::format("The arguments of kernel `{}` have {} bytes; the limit is {}.",
@@ -251,8 +254,8 @@ Future<void> Stream::host(std::string_view name, Accesses accesses, UniqueFuncti
                           Site site) const {
   if (!core_) return no_handle("stream", site);
   if (!function)
-    return Error(ErrorKind::invalid_argument,
-                 fmt::format("Host function `{}` is empty.", name), site);
+    return Error(ErrorKind::invalid_argument, fmt::format("Host function `{}` is empty.", name),
+                 site);
   if (accesses.size() > kAccessesMax)
     return Error(ErrorKind::invalid_size,
                  fmt::format("Host function `{}` declares {} accesses; the limit is {}.", name,

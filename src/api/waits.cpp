@@ -6,10 +6,14 @@ namespace thalweg {
 
 std::string_view name(WaitReason reason) noexcept {
   switch (reason) {
-    case WaitReason::synchronize: return "synchronize";
-    case WaitReason::event: return "event";
-    case WaitReason::future: return "future";
-    case WaitReason::timeline: return "timeline";
+    case WaitReason::synchronize:
+      return "synchronize";
+    case WaitReason::event:
+      return "event";
+    case WaitReason::future:
+      return "future";
+    case WaitReason::timeline:
+      return "timeline";
   }
   return "unknown";
 }

@@ -35,8 +35,8 @@ Result<std::uint64_t> round_request(std::uint64_t size_bytes, const ReserveOptio
   const std::uint64_t wanted = options.alignment_bytes;
   if (wanted != 0 && (!std::has_single_bit(wanted) || wanted > kAlignmentBytesMax))
     return Error(ErrorKind::invalid_argument,
-                 fmt::format("An alignment of {} bytes is not a power of two of at most {}.", wanted,
-                             kAlignmentBytesMax));
+                 fmt::format("An alignment of {} bytes is not a power of two of at most {}.",
+                             wanted, kAlignmentBytesMax));
   const std::uint64_t least = wanted > alignment ? kAlignmentBytesMax : granularity;
   const std::uint64_t padding = granularity - 1;
   if (size_bytes > std::numeric_limits<std::uint64_t>::max() - padding)

@@ -22,31 +22,56 @@ struct Error::Body {
 
 std::string_view name(ErrorKind kind) noexcept {
   switch (kind) {
-    case ErrorKind::invalid_argument: return "invalid_argument";
-    case ErrorKind::invalid_size: return "invalid_size";
-    case ErrorKind::invalid_handle: return "invalid_handle";
-    case ErrorKind::backend_mismatch: return "backend_mismatch";
-    case ErrorKind::context_mismatch: return "context_mismatch";
-    case ErrorKind::not_found: return "not_found";
-    case ErrorKind::out_of_memory: return "out_of_memory";
-    case ErrorKind::pools_in_use: return "pools_in_use";
-    case ErrorKind::queue_full: return "queue_full";
-    case ErrorKind::unsupported: return "unsupported";
-    case ErrorKind::unavailable: return "unavailable";
-    case ErrorKind::compile_failed: return "compile_failed";
-    case ErrorKind::task_failed: return "task_failed";
-    case ErrorKind::unwritten: return "unwritten";
-    case ErrorKind::cancelled: return "cancelled";
-    case ErrorKind::graph_state: return "graph_state";
-    case ErrorKind::not_capturable: return "not_capturable";
-    case ErrorKind::capture_unjoined: return "capture_unjoined";
-    case ErrorKind::event_not_recorded: return "event_not_recorded";
-    case ErrorKind::timing_disabled: return "timing_disabled";
-    case ErrorKind::not_ready: return "not_ready";
-    case ErrorKind::wait_forbidden: return "wait_forbidden";
-    case ErrorKind::timeout: return "timeout";
-    case ErrorKind::device_lost: return "device_lost";
-    case ErrorKind::internal: return "internal";
+    case ErrorKind::invalid_argument:
+      return "invalid_argument";
+    case ErrorKind::invalid_size:
+      return "invalid_size";
+    case ErrorKind::invalid_handle:
+      return "invalid_handle";
+    case ErrorKind::backend_mismatch:
+      return "backend_mismatch";
+    case ErrorKind::context_mismatch:
+      return "context_mismatch";
+    case ErrorKind::not_found:
+      return "not_found";
+    case ErrorKind::out_of_memory:
+      return "out_of_memory";
+    case ErrorKind::pools_in_use:
+      return "pools_in_use";
+    case ErrorKind::queue_full:
+      return "queue_full";
+    case ErrorKind::unsupported:
+      return "unsupported";
+    case ErrorKind::unavailable:
+      return "unavailable";
+    case ErrorKind::compile_failed:
+      return "compile_failed";
+    case ErrorKind::task_failed:
+      return "task_failed";
+    case ErrorKind::unwritten:
+      return "unwritten";
+    case ErrorKind::cancelled:
+      return "cancelled";
+    case ErrorKind::graph_state:
+      return "graph_state";
+    case ErrorKind::not_capturable:
+      return "not_capturable";
+    case ErrorKind::capture_unjoined:
+      return "capture_unjoined";
+    case ErrorKind::event_not_recorded:
+      return "event_not_recorded";
+    case ErrorKind::timing_disabled:
+      return "timing_disabled";
+    case ErrorKind::not_ready:
+      return "not_ready";
+    case ErrorKind::wait_forbidden:
+      return "wait_forbidden";
+    case ErrorKind::timeout:
+      return "timeout";
+    case ErrorKind::device_lost:
+      return "device_lost";
+    case ErrorKind::internal:
+      return "internal";
   }
   return "unknown";
 }
@@ -94,8 +119,8 @@ Error Error::at(std::source_location site) const {
 Error Error::caused_by(const Error& root) const {
   std::optional<Error> inner = root;
   if (const Error* next = cause()) inner = next->caused_by(root);
-  return Error(std::make_shared<const Body>(
-      Body{kind(), std::string(message()), site(), std::move(inner)}));
+  return Error(
+      std::make_shared<const Body>(Body{kind(), std::string(message()), site(), std::move(inner)}));
 }
 
 std::string Error::to_string() const {

@@ -16,13 +16,13 @@ namespace thalweg::plant {
 
 enum class Bug : std::uint8_t {
   none,
-  missing_write_after_read,   // A write does not wait for the reads before it.
-  present_frontier,           // The source's present frontier is merged, not that of the serial.
-  dropped_wait,               // Now and then a wait that is needed is left out.
-  frontier_not_merged,        // A wait teaches the taker nothing: only adds waits.
-  empty_birth,                // A reused block starts with an empty access map.
-  free_without_home_point,    // A dropped block forgets what its home queue still does with it.
-  wait_without_serial,        // An event is recorded although waits are owed and have no serial.
+  missing_write_after_read,  // A write does not wait for the reads before it.
+  present_frontier,          // The source's present frontier is merged, not that of the serial.
+  dropped_wait,              // Now and then a wait that is needed is left out.
+  frontier_not_merged,       // A wait teaches the taker nothing: only adds waits.
+  empty_birth,               // A reused block starts with an empty access map.
+  free_without_home_point,   // A dropped block forgets what its home queue still does with it.
+  wait_without_serial,       // An event is recorded although waits are owed and have no serial.
 };
 
 #if defined(THALWEG_TEST_HOOKS)

@@ -32,16 +32,17 @@ Result<DeviceName> parse_name(std::string_view name, std::source_location site) 
   DeviceName parsed;
   const std::size_t mark = name.find('?');
   parsed.backend = name.substr(0, mark);
-  std::string_view rest = mark == std::string_view::npos ? std::string_view{} : name.substr(mark + 1);
+  std::string_view rest =
+      mark == std::string_view::npos ? std::string_view{} : name.substr(mark + 1);
   while (!rest.empty()) {
     const std::string_view option = rest.substr(0, rest.find('&'));
     rest.remove_prefix(std::min(option.size() + 1, rest.size()));
     const std::size_t equal = option.find('=');
     if (equal == std::string_view::npos || equal == 0 || equal + 1 == option.size())
-      return Error(ErrorKind::invalid_argument,
-                   fmt::format("`{}` in device name `{}` is not of the form option=value.", option,
-                               name),
-                   site);
+      return Error(
+          ErrorKind::invalid_argument,
+          fmt::format("`{}` in device name `{}` is not of the form option=value.", option, name),
+          site);
     const std::string_view key = option.substr(0, equal);
     const bool twice = std::any_of(parsed.options.begin(), parsed.options.end(),
                                    [key](const auto& known) { return known.first == key; });

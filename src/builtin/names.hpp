@@ -23,7 +23,8 @@ struct DeviceName {
 // Errors: invalid_argument for an option without a value, without a name, or given twice.
 Result<DeviceName> parse_name(std::string_view name, std::source_location site);
 
-// The value of an option. Errors: invalid_argument, naming the option, the value and what is allowed.
+// The value of an option. Errors: invalid_argument, naming the option, the value and what is
+// allowed.
 Result<std::uint64_t> parse_count(std::string_view option, std::string_view value,
                                   std::uint64_t least, std::uint64_t most,
                                   std::source_location site);

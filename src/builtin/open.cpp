@@ -93,9 +93,8 @@ std::vector<BackendInfo> backends() {
   BackendInfo cpu;
   cpu.name = "cpu";
   cpu.available = true;
-  cpu.devices.push_back(
-      fmt::format("{} processors, {:.1f} GiB", os::processors(),
-                  static_cast<double>(os::physical_memory_bytes()) / kGiB));
+  cpu.devices.push_back(fmt::format("{} processors, {:.1f} GiB", os::processors(),
+                                    static_cast<double>(os::physical_memory_bytes()) / kGiB));
   return {std::move(cpu)};
 }
 

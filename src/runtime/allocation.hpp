@@ -28,8 +28,8 @@ class Allocation final : public thalweg::detail::AllocationCore {
   // Whether a queue other than home has touched it. Written under both locks, read under either.
   bool shared() const noexcept { return shared_; }
 
-  // From here on the map is guarded by the submission lock. REQUIRES: the caller holds that one, and no
-  // lock of a queue.
+  // From here on the map is guarded by the submission lock. REQUIRES: the caller holds that one,
+  // and no lock of a queue.
   void share() noexcept;
 
   // Guarded by the home queue's lock, or by the submission lock once shared.

@@ -46,8 +46,7 @@ Result<Ref<QueueCore>> Device::create_queue(const StreamOptions& options, Site s
     return std::move(stream).error().at(site);
   }
   backend::DriverStream* const driver_stream = stream->get();
-  auto queue =
-      make_ref<Queue>(Ref<Device>::share(this), **slot, *std::move(stream), options);
+  auto queue = make_ref<Queue>(Ref<Device>::share(this), **slot, *std::move(stream), options);
   {
     const sync::Locked submission(registry.submission());
     const sync::Locked locked((*slot)->lock);
@@ -86,10 +85,10 @@ Result<void> Device::may_block(WaitReason reason, Deadline deadline, Site site) 
                              thalweg::name(reason)),
                  site);
   if (deadline.within() && deadline.within()->count() <= 0)
-    return Error(ErrorKind::timeout,
-                 fmt::format("The deadline of a wait ({}) was over when it began.",
-                             thalweg::name(reason)),
-                 site);
+    return Error(
+        ErrorKind::timeout,
+        fmt::format("The deadline of a wait ({}) was over when it began.", thalweg::name(reason)),
+        site);
   return {};
 }
 
@@ -181,8 +180,8 @@ Statistics Device::statistics() const {
 Result<thalweg::Device> open(std::unique_ptr<backend::Driver> driver, const OpenOptions& options,
                              std::source_location site) {
   if (driver == nullptr || options.backend.empty())
-    return Error(ErrorKind::invalid_argument, "A device needs a driver and the name of its backend.",
-                 site);
+    return Error(ErrorKind::invalid_argument,
+                 "A device needs a driver and the name of its backend.", site);
   const std::string_view name = options.name.empty() ? options.backend : options.name;
   return thalweg::Device(make_ref<Device>(std::move(driver), std::string(options.backend),
                                           std::string(name), options.skip_passed));

@@ -46,8 +46,8 @@ class Device final : public thalweg::detail::DeviceCore {
   bool passed(order::Point point) const noexcept override { return runtime::passed(point); }
   Result<void> wait(order::Point point, WaitReason reason, Deadline deadline, Site site) override;
 
-  // Runs `wait()`, which blocks, and puts it in the ledger; refuses where waiting is forbidden, and with
-  // `timeout` where the deadline is over already.
+  // Runs `wait()`, which blocks, and puts it in the ledger; refuses where waiting is forbidden, and
+  // with `timeout` where the deadline is over already.
   template <class Wait>
   Result<void> blocked(WaitReason reason, Deadline deadline, Site site, Wait&& wait) {
     THALWEG_TRY(may_block(reason, deadline, site));
@@ -58,8 +58,8 @@ class Device final : public thalweg::detail::DeviceCore {
     return waited;
   }
 
-  // Memory of both kinds. The storage may be asked for more under this lock: it is the pools' own, and
-  // nothing that submits waits for it but reserves.
+  // Memory of both kinds. The storage may be asked for more under this lock: it is the pools' own,
+  // and nothing that submits waits for it but reserves.
   template <class F>
   decltype(auto) with_memory(F&& function) {
     const sync::Locked memory(memory_);

@@ -41,8 +41,8 @@ class Event final : public thalweg::detail::EventCore {
   void set(order::Point point) noexcept { point_.store(point, std::memory_order_release); }
 
  private:
-  // A record on a queue that never had anything is a point too: the serial 0 of that queue. So "never"
-  // is a serial that no queue reaches.
+  // A record on a queue that never had anything is a point too: the serial 0 of that queue. So
+  // "never" is a serial that no queue reaches.
   static constexpr order::Point kNever{order::QueueIndex{0xffff}, Serial{kSerialMax}};
 
   order::Point point() const noexcept { return point_.load(std::memory_order_acquire); }

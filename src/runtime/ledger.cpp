@@ -32,9 +32,8 @@ std::uint64_t Ledger::waits() const {
 
 WaitLedger Ledger::records() const {
   WaitLedger records = records_.with([](const WaitLedger& now) { return now; });
-  std::stable_sort(records.begin(), records.end(), [](const WaitRecord& a, const WaitRecord& b) {
-    return a.total > b.total;
-  });
+  std::stable_sort(records.begin(), records.end(),
+                   [](const WaitRecord& a, const WaitRecord& b) { return a.total > b.total; });
   return records;
 }
 

@@ -99,7 +99,8 @@ bool Queue::at_home(const neutral::Task& task) const noexcept {
   return true;
 }
 
-// Gives the task its serial and enters its accesses. A null table says that all of them are at home.
+// Gives the task its serial and enters its accesses. A null table says that all of them are at
+// home.
 Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTable* table) {
   order::QueueOrder& order = slot_.order;
   const Serial serial{order.last().value + 1};
@@ -298,8 +299,7 @@ Result<void> Queue::wait_queue(const QueueCore& other, Site site) {
   Result<order::Point> point = source.tail();
   if (!point) return std::move(point).error().at(site);
   const sync::Locked submission(Registry::instance().submission());
-  if (Result<void> waited = wait_point(*point); !waited)
-    return std::move(waited).error().at(site);
+  if (Result<void> waited = wait_point(*point); !waited) return std::move(waited).error().at(site);
   return {};
 }
 
@@ -349,8 +349,8 @@ Result<backend::Block> Queue::reserve(backend::MemoryKind kind, std::uint64_t si
   std::uint64_t rounded = 0;
   {
     const sync::Locked queue(slot_.lock);
-    Result<backend::Found> found = device_->with_memory(
-        [&] { return stream_->find(kind, size_bytes, options); });
+    Result<backend::Found> found =
+        device_->with_memory([&] { return stream_->find(kind, size_bytes, options); });
     if (!found) return std::move(found).error();
     if (found->found) return found->block;
     rounded = found->rounded_bytes;
@@ -392,8 +392,8 @@ void Queue::last_reference_gone() noexcept {
   last.completion = retirement.get();
   // Under the lock, wake-up included: finalize() takes it, so *this stays until it is released.
   //
-  // Refused: only when the system has no memory left for a slot. The queue then stays for good: what is
-  // enqueued runs, and nothing is freed under it.
+  // Refused: only when the system has no memory left for a slot. The queue then stays for good:
+  // what is enqueued runs, and nothing is freed under it.
   const sync::Locked queue(slot_.lock);
   if (stream_->submit(last, Serial{slot_.order.last().value + 1})) {
     slot_.order.take();

@@ -87,8 +87,8 @@ class Queue final : public thalweg::detail::QueueCore {
 
   bool ending_ THALWEG_GUARDED_BY(slot_.lock) = false;  // The last task is enqueued.
 
-  // Kernels that tasks of this queue may still run, each with the last of them: a launch touches the count
-  // of references only when the queue meets the kernel for the first time.
+  // Kernels that tasks of this queue may still run, each with the last of them: a launch touches
+  // the count of references only when the queue meets the kernel for the first time.
   struct Pin {
     Ref<const KernelCode> code;
     Serial last;

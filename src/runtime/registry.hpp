@@ -5,13 +5,14 @@
 // Locks of a submission, in the order in which they are taken:
 //
 //   submission   held for every submission that concerns more than one queue
-//   queue        one a slot. A task whose allocations are all at home and shared with nobody takes this
-//                one alone.
+//   queue        one a slot. A task whose allocations are all at home and shared with nobody takes
+//                this one alone.
 //
-// An allocation's access map is guarded by its home queue's lock until another queue touches it, and by
-// the submission lock from then on (Allocation::shared). Only who holds the submission lock takes the
-// lock of a queue not its own, one at a time: there is no cycle of locks. A serial is taken while every
-// map involved is guarded: submissions have one order, and waits only ever point back in it.
+// An allocation's access map is guarded by its home queue's lock until another queue touches it,
+// and by the submission lock from then on (Allocation::shared). Only who holds the submission lock
+// takes the lock of a queue not its own, one at a time: there is no cycle of locks. A serial is
+// taken while every map involved is guarded: submissions have one order, and waits only ever point
+// back in it.
 
 #pragma once
 
@@ -32,7 +33,9 @@ namespace thalweg::runtime {
 struct alignas(64) Slot final : backend::Progress {
   explicit Slot(order::QueueIndex slot_index) noexcept : index(slot_index) {}
 
-  void passed(Serial serial) noexcept override { sync::queue_timeline(index).advance(serial.value); }
+  void passed(Serial serial) noexcept override {
+    sync::queue_timeline(index).advance(serial.value);
+  }
 
   const order::QueueIndex index;
   sync::SpinLock lock{sync::Rank::queue};
@@ -49,8 +52,9 @@ class Registry {
   // Errors: out_of_memory, when all are in use.
   Result<Slot*> acquire_slot(bool skip_passed);
 
-  // The queue goes, in two steps: nobody finds it from the first on, and its backend's stream may be
-  // destroyed; the slot may serve another from the second on. REQUIRES: all its serials have passed.
+  // The queue goes, in two steps: nobody finds it from the first on, and its backend's stream may
+  // be destroyed; the slot may serve another from the second on. REQUIRES: all its serials have
+  // passed.
   void close_slot(Slot& slot) noexcept;
   void free_slot(Slot& slot) noexcept;
 

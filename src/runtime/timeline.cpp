@@ -11,7 +11,8 @@ namespace thalweg::runtime {
 Result<void> Timeline::signal(std::uint64_t value, Site site) {
   if (timeline_.raise(value)) return {};
   return Error(ErrorKind::invalid_argument,
-               fmt::format("A timeline at {} cannot go down to {}.", timeline_.value(), value), site);
+               fmt::format("A timeline at {} cannot go down to {}.", timeline_.value(), value),
+               site);
 }
 
 Result<void> Timeline::wait(std::uint64_t value, Deadline deadline, Site site) {

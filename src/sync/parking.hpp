@@ -32,8 +32,8 @@ class Sleeper : private TimelineWaiter {
   // Sleeps until the value is reached, somebody nudges, or `end`. A nudge is taken once.
   Woken sleep(std::optional<TimePoint> end) noexcept;
 
-  // Wakes the sleeper although the value is not reached. True when that took a system call. From any
-  // thread, while the sleeper is known to live.
+  // Wakes the sleeper although the value is not reached. True when that took a system call. From
+  // any thread, while the sleeper is known to live.
   bool nudge() noexcept;
 
   // For lists of sleepers.

@@ -2,18 +2,18 @@
 //
 // sync/timeline.hpp - a counter that only goes up, and those who wait for it.
 //
-//   who raises it    value.exchange(v);       min_wait.load()  <= v ?  take the ripe waiters, fire them
-//   who waits        list + min_wait.exchange(w);  value.load() >= w ?  take itself out again
+//   who raises it    value.exchange(v)         then  min_wait.load() <= v ?  fire the ripe waiters
+//   who waits        min_wait.exchange(w)      then  value.load() >= w ?     take itself out again
 //
-// Both sides write with a sequentially consistent read-modify-write and then read the other's word, so
-// at least one sees the other: no waiter is missed. Fences would do too, but ThreadSanitizer does not
-// understand them.
+// Both sides write with a sequentially consistent read-modify-write and then read the other's word,
+// so at least one sees the other: no waiter is missed. Fences would do too, but ThreadSanitizer
+// does not understand them.
 //
-// A waiter is an object of the one who waits: nothing is allocated. It is fired outside the lock, once,
-// by the thread that raised the value.
+// A waiter is an object of the one who waits: nothing is allocated. It is fired outside the lock,
+// once, by the thread that raised the value.
 //
-// Threads:    all methods from any thread, except that raises of one timeline by `advance` come from
-//             one thread at a time.
+// Threads:    all methods from any thread, except that raises of one timeline by `advance` come
+//             from one thread at a time.
 
 #pragma once
 
@@ -57,8 +57,8 @@ class alignas(64) Timeline {
   // Raises the value from any thread. False, and nothing done, when it would go down.
   bool raise(std::uint64_t value) noexcept;
 
-  // Adds `waiter`, which stays where it is until it fires or is removed. False, and nothing added, when
-  // its value is reached already.
+  // Adds `waiter`, which stays where it is until it fires or is removed. False, and nothing added,
+  // when its value is reached already.
   bool add(Waiter& waiter) noexcept;
 
   // Takes `waiter` out. False when it was taken to be fired: it fires, or has fired.
@@ -79,9 +79,9 @@ class alignas(64) Timeline {
   Waiter* first_ THALWEG_GUARDED_BY(lock_) = nullptr;
 };
 
-// The timelines of all queues of the process, by queue index. An index is used again by a later queue,
-// which goes on counting where the former one stopped: an old serial is simply one that has passed.
-// Never destroyed.
+// The timelines of all queues of the process, by queue index. An index is used again by a later
+// queue, which goes on counting where the former one stopped: an old serial is simply one that has
+// passed. Never destroyed.
 inline constexpr std::size_t kQueueTimelines = std::size_t{1} << 16;
 Timeline& queue_timeline(std::uint16_t queue) noexcept;
 

@@ -2,7 +2,8 @@
 //
 // thalweg/backend/driver.hpp - the table of virtual functions the runtime calls.
 //
-// A backend does not derive from these: it models EventStreamBackend, and MultiStream derives for it.
+// A backend does not derive from these: it models EventStreamBackend, and MultiStream derives for
+// it.
 
 #pragma once
 
@@ -77,8 +78,9 @@ class Driver {
   virtual Result<std::unique_ptr<DriverStream>> create_stream(const StreamRequest& request) = 0;
   virtual DriverCounters counters() const noexcept = 0;
 
-  // Blocks until `point` has passed, in the backend's own way; nothing when it has none: the runtime then
-  // sleeps until Progress says so. The queue of the point may be closing. Without a lock.
+  // Blocks until `point` has passed, in the backend's own way; nothing when it has none: the
+  // runtime then sleeps until Progress says so. The queue of the point may be closing. Without a
+  // lock.
   virtual std::optional<Result<void>> wait(order::Point point, Deadline deadline) = 0;
 
   // Pools of this device's memory. Under the memory's lock.

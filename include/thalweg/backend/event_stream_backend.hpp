@@ -4,20 +4,20 @@
 //
 // A backend is its factory and three functions:
 //
-//   submit(stream, task, serial)      enqueues `task`, which has that serial. Called under the queue's
-//                                     lock and in the order of serials; never blocks. On refusal
-//                                     nothing has happened but waits already placed.
+//   submit(stream, task, serial)      enqueues `task`, which has that serial. Called under the
+//                                     queue's lock and in the order of serials; never blocks. On
+//                                     refusal nothing has happened but waits already placed.
 //   wait_for(stream, source, serial)  makes what is submitted to `stream` from now on wait, on the
-//                                     device, until `source` has passed `serial`, and gives back the
-//                                     serial it really waits for, which may be later.
+//                                     device, until `source` has passed `serial`, and gives back
+//                                     the serial it really waits for, which may be later.
 //   fence(signal)                     records a fence behind what is enqueued.
 //
 // The backend says what has passed through the Progress of the stream's request. It may have more:
 //
 //   priority_range()                  where streams have priorities.
 //   announce(stream)                  called after submit without any lock: wakes who will run it.
-//   wait(point, deadline)             blocks the host, and may help; without it the runtime sleeps until
-//                                     the Progress of the point's queue has come that far.
+//   wait(point, deadline)             blocks the host, and may help; without it the runtime sleeps
+//                                     until the Progress of the point's queue has come that far.
 //   raw(stream)                       the native handle of the queue.
 //   counters()                        see DriverCounters.
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// thalweg/backend/fence.hpp - concept: something recorded on a stream that can be tested and waited for.
+// thalweg/backend/fence.hpp - concept: something recorded on a stream that can be tested and waited
+// for.
 
 #pragma once
 
@@ -11,8 +12,8 @@
 
 namespace thalweg::backend {
 
-// `passed()` never blocks. `wait(deadline)` blocks the host until it has passed, or gives `timeout`. A
-// fence may move to another thread.
+// `passed()` never blocks. `wait(deadline)` blocks the host until it has passed, or gives
+// `timeout`. A fence may move to another thread.
 template <class F>
 concept Fence = std::movable<F> && requires(const F& fence, Deadline deadline) {
   { fence.passed() } -> std::same_as<bool>;

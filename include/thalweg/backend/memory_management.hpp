@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// thalweg/backend/memory_management.hpp - a stream's view of one kind of memory, and the pool under it.
+// thalweg/backend/memory_management.hpp - a stream's view of one kind of memory, and the pool under
+// it.
 //
-// A block is dropped with the points of its last uses. It is handed out again to a queue for which each
-// of those points has passed, lies on the queue itself, or is covered by the queue's frontier; no wait
-// is placed for memory. Where not all points had passed, the new owner starts with a birth point on its
-// home queue, so that other queues wait for it.
+// A block is dropped with the points of its last uses. It is handed out again to a queue for which
+// each of those points has passed, lies on the queue itself, or is covered by the queue's frontier;
+// no wait is placed for memory. Where not all points had passed, the new owner starts with a birth
+// point on its home queue, so that other queues wait for it.
 //
 //   A  use --- use.                       dropped with {A@2}
 //   A                  reserve            at once: A itself runs later
@@ -79,7 +80,8 @@ class MemoryPool final : public MemorySource {
     return std::nullopt;
   }
 
-  // A new block of the storage. Gives cached ones back first where the limit or the bound asks for it.
+  // A new block of the storage. Gives cached ones back first where the limit or the bound asks for
+  // it.
   Result<Block> grow(std::uint64_t rounded, std::uint64_t size_bytes) {
     const MemoryUsageNumbers& now = usage_.numbers();
     const std::uint64_t slack = std::uint64_t{64} << 20;
@@ -106,8 +108,8 @@ class MemoryPool final : public MemorySource {
     free_.emplace(block.size_bytes, Free{block, std::move(uses)});
   }
 
-  // Gives back cached blocks whose uses have passed, the largest first, until at most `keep_bytes` are
-  // cached. Returns the bytes given back.
+  // Gives back cached blocks whose uses have passed, the largest first, until at most `keep_bytes`
+  // are cached. Returns the bytes given back.
   std::uint64_t trim(std::uint64_t keep_bytes) override {
     std::uint64_t given = 0;
     std::uint64_t cached = usage_.numbers().reserved - usage_.numbers().live;
@@ -159,8 +161,8 @@ class MemoryManagement {
   MemoryManagement(MemoryPool<S>& pool, const order::QueueOrder& home) noexcept
       : pool_(&pool), home_(&home) {}
 
-  // Memory for work on this stream from now on. Block::in_use_on_home says that the bytes may only be
-  // used by what is ordered after the home queue's present end.
+  // Memory for work on this stream from now on. Block::in_use_on_home says that the bytes may only
+  // be used by what is ordered after the home queue's present end.
   // Errors: invalid_size, when the size cannot be rounded up; invalid_argument for an alignment;
   //         out_of_memory.
   Result<Block> reserve(std::uint64_t size_bytes, const ReserveOptions& options = {}) {

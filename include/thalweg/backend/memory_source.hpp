@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// thalweg/backend/memory_source.hpp - blocks, and the part of a pool that does not depend on a storage.
+// thalweg/backend/memory_source.hpp - blocks, and the part of a pool that does not depend on a
+// storage.
 
 #pragma once
 
@@ -70,9 +71,9 @@ class THALWEG_EXPORT UsageCounter {
 };
 
 // The size reserved for a request: a multiple of the granularity, at least one.
-// Above the storage's own alignment it is at least kAlignmentBytesMax, which makes it aligned to that.
-// Errors: invalid_size, when rounding up overflows; invalid_argument, when the alignment is no power of
-//         two or above kAlignmentBytesMax.
+// Above the storage's own alignment it is at least kAlignmentBytesMax, which makes it aligned to
+// that. Errors: invalid_size, when rounding up overflows; invalid_argument, when the alignment is
+//         no power of two or above kAlignmentBytesMax.
 THALWEG_EXPORT Result<std::uint64_t> round_request(std::uint64_t size_bytes,
                                                    const ReserveOptions& options,
                                                    std::uint64_t alignment,

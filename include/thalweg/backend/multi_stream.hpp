@@ -2,8 +2,8 @@
 //
 // thalweg/backend/multi_stream.hpp - the event-ordered driver of many streams.
 //
-// Adapts a backend that models EventStreamBackend to what the runtime calls. The algorithm that chooses
-// the waits is compiled and lives in `order`; this only wires.
+// Adapts a backend that models EventStreamBackend to what the runtime calls. The algorithm that
+// chooses the waits is compiled and lives in `order`; this only wires.
 
 #pragma once
 
@@ -98,9 +98,10 @@ class MultiStream final : public Driver {
     }
 
     Result<Block> grow(MemoryKind kind, std::uint64_t rounded_bytes,
-                             std::uint64_t size_bytes) override {
-      return kind == MemoryKind::device ? stream_.device_memory().pool().grow(rounded_bytes, size_bytes)
-                                        : stream_.host_memory().pool().grow(rounded_bytes, size_bytes);
+                       std::uint64_t size_bytes) override {
+      return kind == MemoryKind::device
+                 ? stream_.device_memory().pool().grow(rounded_bytes, size_bytes)
+                 : stream_.host_memory().pool().grow(rounded_bytes, size_bytes);
     }
 
     void announce() noexcept override {

@@ -3,16 +3,17 @@
 // thalweg/backend/pending_drop_queue.hpp - what an asynchronous task still needs on the host.
 //
 //   push -> staged | item item item |
-//   flush          closes the staged generation with one fence      [fence 1: items][fence 2: items]
+//   flush          closes the staged generation with one fence      [fence 1: items][fence 2:
+//                  items]
 //   poll           takes out every generation whose fence has passed, in any number, never blocking
 //
 // Bound: none of its own; the staged part is flushed at kItemsMax items or kBytesMax bytes, and
 // outstanding_bytes() is what a limit is checked against.
 //
-// Threads:    external synchronization (the queue's lock). Items are handed to the caller, who destroys
-//             them without a lock.
-// Errors:     a fence that cannot be recorded keeps its generation until a later fence passes: nothing
-//             is freed early.
+// Threads:    external synchronization (the queue's lock). Items are handed to the caller, who
+//             destroys them without a lock.
+// Errors:     a fence that cannot be recorded keeps its generation until a later fence passes:
+//             nothing is freed early.
 
 #pragma once
 
@@ -49,15 +50,15 @@ class PendingDropQueue {
   }
 
   // Closes the staged generation with the fence that `record()` gives: Result<F>. Records none when
-  // nothing is staged. Returns what `record` returned as error; the generation then waits for the next
-  // fence.
+  // nothing is staged. Returns what `record` returned as error; the generation then waits for the
+  // next fence.
   template <class Record>
   Result<void> flush(Record&& record) {
     if (staged_.empty()) return {};
     Result<F> fence = record();
     if (!fence) return std::move(fence).error();
-    generations_.push_back({std::move(*fence), std::exchange(staged_, {}),
-                            std::exchange(staged_bytes_, 0)});
+    generations_.push_back(
+        {std::move(*fence), std::exchange(staged_, {}), std::exchange(staged_bytes_, 0)});
     ++fences_;
     return {};
   }
@@ -67,7 +68,8 @@ class PendingDropQueue {
     while (!generations_.empty() && generations_.front().fence.passed()) take_front(freed);
   }
 
-  // Waits until all generations have passed, and moves their items to `freed`. What is staged stays.
+  // Waits until all generations have passed, and moves their items to `freed`. What is staged
+  // stays.
   Result<void> drain(Deadline deadline, Items& freed) {
     while (!generations_.empty()) {
       THALWEG_TRY(generations_.front().fence.wait(deadline));
@@ -110,7 +112,7 @@ class PendingDropQueue {
   std::uint64_t staged_bytes_ = 0;
   std::uint64_t outstanding_bytes_ = 0;  // Staged and closed.
   std::uint64_t fences_ = 0;
-  std::deque<Generation> generations_;   // Fences of one stream: the front passes first.
+  std::deque<Generation> generations_;  // Fences of one stream: the front passes first.
 };
 
 }  // namespace thalweg::backend

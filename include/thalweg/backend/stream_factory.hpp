@@ -15,8 +15,8 @@ namespace thalweg::backend {
 // Where a stream's backend reports how far the stream has come.
 class Progress {
  public:
-  // Everything up to `serial` has passed: its effects are visible to whoever sees the report. Serials
-  // never go down. Called from one thread at a time, without a lock of the backend's.
+  // Everything up to `serial` has passed: its effects are visible to whoever sees the report.
+  // Serials never go down. Called from one thread at a time, without a lock of the backend's.
   virtual void passed(Serial serial) noexcept = 0;
 
  protected:

@@ -8,7 +8,8 @@
 //   |-----------|xxxxx......|xxxxx......|xxxxx|
 //               ^ row 0     ^ row 1     ^ row 2
 //
-// With one row the pitch has no meaning. The ordering of tasks follows from these declarations alone.
+// With one row the pitch has no meaning. The ordering of tasks follows from these declarations
+// alone.
 
 #pragma once
 

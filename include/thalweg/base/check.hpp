@@ -17,10 +17,10 @@ namespace thalweg::detail {
                                               const std::string& message) noexcept;
 }  // namespace thalweg::detail
 
-#define THALWEG_CHECK(condition, message)                                               \
-  do {                                                                                  \
-    if (!(condition)) [[unlikely]]                                                      \
-      ::thalweg::detail::check_failed(#condition, __FILE__, __LINE__, (message));       \
+#define THALWEG_CHECK(condition, message)                                         \
+  do {                                                                            \
+    if (!(condition)) [[unlikely]]                                                \
+      ::thalweg::detail::check_failed(#condition, __FILE__, __LINE__, (message)); \
   } while (false)
 
 #if defined(NDEBUG)

@@ -3,8 +3,8 @@
 // thalweg/base/error.hpp - what a refused call answers.
 //
 // An Error is one pointer wide and immutable: copying it shares the text. It says what failed as a
-// sentence in the present tense with the value and the limit, the call site of the user's call, and,
-// where it came from somewhere else, the cause.
+// sentence in the present tense with the value and the limit, the call site of the user's call,
+// and, where it came from somewhere else, the cause.
 //
 // Threads:    an Error may be read from any thread.
 // Ownership:  owns its text and its causes.

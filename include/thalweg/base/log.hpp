@@ -6,8 +6,8 @@
 // sink gets what no call could return: an error found in a destructor, a task that failed and whose
 // future nobody held. Without a sink such an error is printed to stderr: it is never lost.
 //
-// Threads:    all functions may be called from any thread. A hook may be called from any thread, also
-//             from one of the runtime's, never under a lock of the runtime.
+// Threads:    all functions may be called from any thread. A hook may be called from any thread,
+//             also from one of the runtime's, never under a lock of the runtime.
 
 #pragma once
 
@@ -24,8 +24,8 @@ enum class LogLevel : std::uint8_t { debug, info, warning, error };
 using LogHook = std::function<void(LogLevel, std::string_view)>;
 using ErrorSink = std::function<void(const Error&)>;
 
-// Sets the hook, or removes it when empty. A call of the old hook that has begun on another thread may
-// still be running afterwards.
+// Sets the hook, or removes it when empty. A call of the old hook that has begun on another thread
+// may still be running afterwards.
 THALWEG_EXPORT void set_log_hook(LogHook hook);
 
 // Sets the sink, or removes it when empty; as set_log_hook().

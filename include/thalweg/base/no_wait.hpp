@@ -8,9 +8,9 @@
 
 namespace thalweg {
 
-// While one lives, every call of the runtime on this thread that would wait returns `wait_forbidden`
-// instead; a call that finds its condition met already goes on. Host functions and kernels run inside
-// one. Scopes nest.
+// While one lives, every call of the runtime on this thread that would wait returns
+// `wait_forbidden` instead; a call that finds its condition met already goes on. Host functions and
+// kernels run inside one. Scopes nest.
 //
 // Threads:    concerns the thread that made it, which also destroys it.
 class THALWEG_EXPORT NoWaitScope {

@@ -3,8 +3,8 @@
 // thalweg/base/ref.hpp - counted references to objects that count themselves.
 //
 // Threads:    a Ref object needs external synchronization; two Refs to one object do not.
-// Ownership:  the last Ref calls `last_reference_gone()`, which decides what that means: most objects
-//             are deleted, a stream with work in flight lives on until the work is done.
+// Ownership:  the last Ref calls `last_reference_gone()`, which decides what that means: most
+//             objects are deleted, a stream with work in flight lives on until the work is done.
 
 #pragma once
 
@@ -30,9 +30,7 @@ class Counted {
   }
 
   // For tests and statistics: may be old when it is read.
-  std::uint64_t references() const noexcept {
-    return references_.load(std::memory_order_relaxed);
-  }
+  std::uint64_t references() const noexcept { return references_.load(std::memory_order_relaxed); }
 
  protected:
   Counted() noexcept = default;

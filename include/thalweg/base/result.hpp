@@ -2,8 +2,8 @@
 //
 // thalweg/base/result.hpp - a value or an Error, and the two macros that pass an Error on.
 //
-// Result<T> is tl::expected<T, Error> with [[nodiscard]] on the type: a refusal cannot be dropped by
-// accident. It converts from a T and from an Error.
+// Result<T> is tl::expected<T, Error> with [[nodiscard]] on the type: a refusal cannot be dropped
+// by accident. It converts from a T and from an Error.
 
 #pragma once
 
@@ -32,8 +32,8 @@ namespace detail {
 [[noreturn]] THALWEG_EXPORT void exit_with(const Error& error);
 }  // namespace detail
 
-// For examples and tests: the value, or the error on stderr and exit status 1. A library never calls
-// it.
+// For examples and tests: the value, or the error on stderr and exit status 1. A library never
+// calls it.
 template <class T>
 T must(Result<T> result) {
   if (!result) detail::exit_with(result.error());
@@ -43,20 +43,21 @@ T must(Result<T> result) {
 }  // namespace thalweg
 
 // Returns the error of `expression` from the enclosing function, which returns a Result.
-#define THALWEG_TRY(expression)                                                           \
-  do {                                                                                    \
-    if (auto thalweg_try_result = (expression); !thalweg_try_result) [[unlikely]]         \
-      return std::move(thalweg_try_result).error();                                       \
+#define THALWEG_TRY(expression)                                                   \
+  do {                                                                            \
+    if (auto thalweg_try_result = (expression); !thalweg_try_result) [[unlikely]] \
+      return std::move(thalweg_try_result).error();                               \
   } while (false)
 
 #define THALWEG_DETAIL_PASTE_AGAIN(a, b) a##b
 #define THALWEG_DETAIL_PASTE(a, b) THALWEG_DETAIL_PASTE_AGAIN(a, b)
-#define THALWEG_DETAIL_TRY_ASSIGN(temporary, declaration, ...)               \
-  auto temporary = (__VA_ARGS__);                                            \
-  if (!temporary) [[unlikely]] return std::move(temporary).error();          \
+#define THALWEG_DETAIL_TRY_ASSIGN(temporary, declaration, ...) \
+  auto temporary = (__VA_ARGS__);                              \
+  if (!temporary) [[unlikely]]                                 \
+    return std::move(temporary).error();                       \
   declaration = std::move(*temporary)
 
-// `THALWEG_TRY_ASSIGN(auto x, f());` declares x, or returns the error. It is several statements: put
-// it in braces after `if` and `for`.
+// `THALWEG_TRY_ASSIGN(auto x, f());` declares x, or returns the error. It is several statements:
+// put it in braces after `if` and `for`.
 #define THALWEG_TRY_ASSIGN(declaration, ...) \
   THALWEG_DETAIL_TRY_ASSIGN(THALWEG_DETAIL_PASTE(thalweg_try_, __LINE__), declaration, __VA_ARGS__)

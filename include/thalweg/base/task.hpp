@@ -3,8 +3,8 @@
 // thalweg/base/task.hpp - the neutral task: what the runtime hands to every backend.
 //
 // It is a description built on the submitter's stack. It borrows everything it points to until
-// `submit` returns; a backend copies what it needs. (The `Task` a program gets back from a submission
-// is thalweg::Task; this one is thalweg::neutral::Task.)
+// `submit` returns; a backend copies what it needs. (The `Task` a program gets back from a
+// submission is thalweg::Task; this one is thalweg::neutral::Task.)
 
 #pragma once
 
@@ -56,8 +56,7 @@ class KernelCode : public Counted {
 
  protected:
   using Run = void (*)(const KernelCode&, const std::byte*, const CellRange&);
-  KernelCode(std::string_view name, std::span<const Parameter> parameters,
-             Run function) noexcept
+  KernelCode(std::string_view name, std::span<const Parameter> parameters, Run function) noexcept
       : name_(name), parameters_(parameters), run_(function) {}
 
   std::string_view name_;  // Both views are into the derived object.
@@ -86,8 +85,8 @@ class Timeline : public Counted {
  public:
   virtual std::uint64_t value() const noexcept = 0;
 
-  // Adds `waiter`, which stays where it is until it fires. False, and nothing added, when its value is
-  // reached already.
+  // Adds `waiter`, which stays where it is until it fires. False, and nothing added, when its value
+  // is reached already.
   virtual bool add(TimelineWaiter& waiter) noexcept = 0;
 };
 
@@ -100,8 +99,8 @@ enum class TaskKind : std::uint8_t {
   kernel,     // `code` runs over `extent` with `arguments`.
   host,       // `function` runs on a thread of the host.
   wait,       // Takes its turn when `timeline` has reached `value`.
-  last,       // Nothing comes after it. When it has passed and the backend will not touch the stream
-              // any more, it calls `completion`, which may destroy the stream.
+  last,  // Nothing comes after it. When it has passed and the backend will not touch the stream
+         // any more, it calls `completion`, which may destroy the stream.
 };
 
 // Told once how a task ended, before the task's point counts as passed. Called on a thread of the

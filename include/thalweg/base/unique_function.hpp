@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// thalweg/base/unique_function.hpp - a callable of no arguments that is owned and moved, not copied.
+// thalweg/base/unique_function.hpp - a callable of no arguments that is owned and moved, not
+// copied.
 //
 // One pointer wide. (std::move_only_function is C++23, and .cu files stop at C++20.)
 

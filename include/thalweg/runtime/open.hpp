@@ -4,8 +4,9 @@
 //
 //   Device device = must(runtime::open(MyBackend(...), {.backend = "mine"}));
 //
-// The backend models EventStreamBackend; everything above it is the runtime that serves the backends of
-// the library. It also has `device_pool()` and `host_pool()`: the MemorySource of each kind.
+// The backend models EventStreamBackend; everything above it is the runtime that serves the
+// backends of the library. It also has `device_pool()` and `host_pool()`: the MemorySource of each
+// kind.
 
 #pragma once
 
@@ -25,13 +26,13 @@ struct OpenOptions {
 };
 
 // Never waits. Errors: invalid_argument, when `backend` is empty.
-THALWEG_EXPORT Result<thalweg::Device> open(std::unique_ptr<backend::Driver> driver,
-                                   const OpenOptions& options,
-                                   std::source_location site = std::source_location::current());
+THALWEG_EXPORT Result<thalweg::Device> open(
+    std::unique_ptr<backend::Driver> driver, const OpenOptions& options,
+    std::source_location site = std::source_location::current());
 
 template <backend::EventStreamBackend B>
 Result<thalweg::Device> open(B backend, const OpenOptions& options,
-                    std::source_location site = std::source_location::current()) {
+                             std::source_location site = std::source_location::current()) {
   return open(std::make_unique<backend::MultiStream<B>>(std::move(backend)), options, site);
 }
 

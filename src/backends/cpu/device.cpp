@@ -21,7 +21,9 @@ Shared::Shared(Workers& threads, std::uint64_t limit_bytes)
 Shared::~Shared() { workers.stop(); }
 
 Stream::Stream(Shared& shared, Queue& queue, const order::QueueOrder& order) noexcept
-    : queue_(&queue), device_memory_(shared.device_pool, order), host_memory_(shared.host_pool, order) {}
+    : queue_(&queue),
+      device_memory_(shared.device_pool, order),
+      host_memory_(shared.host_pool, order) {}
 
 Stream::Stream(Stream&& other) noexcept
     : queue_(std::exchange(other.queue_, nullptr)),
@@ -52,8 +54,9 @@ Result<Stream> Factory::create(const backend::StreamRequest& request) {
   const std::uint32_t place = shared_->workers.add(*queue);
   if (place == Workers::kQueuesMax) {
     Queue::release(queue);
-    return Error(ErrorKind::out_of_memory,
-                 fmt::format("A cpu device has at most {} streams at a time.", Workers::kQueuesMax));
+    return Error(
+        ErrorKind::out_of_memory,
+        fmt::format("A cpu device has at most {} streams at a time.", Workers::kQueuesMax));
   }
   const int level = request.priority - Workers::kPriorities.greatest;
   queue->open(shared_->workers, request.index, place, level, request.start);

@@ -2,8 +2,8 @@
 //
 // backends/cpu/device.hpp - the cpu backend: models EventStreamBackend.
 //
-// A wait is exact: a queue waits for the serial it needs and for nothing behind it. Fences are serials
-// and cost nothing.
+// A wait is exact: a queue waits for the serial it needs and for nothing behind it. Fences are
+// serials and cost nothing.
 
 #pragma once
 

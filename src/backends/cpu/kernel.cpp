@@ -16,8 +16,8 @@
 #include "thalweg/base/no_wait.hpp"
 
 #if defined(__GNUC__)
-#include <cxxabi.h>
 #include <cstdlib>
+#include <cxxabi.h>
 #endif
 
 namespace thalweg::cpu {
@@ -99,17 +99,26 @@ void execute(Slot& slot, Workers& workers) noexcept {
   const Workers::Busy busy(workers);
   std::optional<Error> error;
   switch (slot.kind) {
-    case SlotKind::fill: run_fill(*body_of<FillBody>(slot)); break;
-    case SlotKind::copy: run_copy(*body_of<CopyBody>(slot)); break;
-    case SlotKind::kernel: error = run_kernel(*body_of<KernelBody>(slot), workers); break;
+    case SlotKind::fill:
+      run_fill(*body_of<FillBody>(slot));
+      break;
+    case SlotKind::copy:
+      run_copy(*body_of<CopyBody>(slot));
+      break;
+    case SlotKind::kernel:
+      error = run_kernel(*body_of<KernelBody>(slot), workers);
+      break;
     case SlotKind::host: {
       auto* const host = body_of<HostBody>(slot);
       error = run_host(*host);
       host->~HostBody();
       break;
     }
-    case SlotKind::gate: body_of<GateBody>(slot)->timeline->release(); break;
-    default: break;
+    case SlotKind::gate:
+      body_of<GateBody>(slot)->timeline->release();
+      break;
+    default:
+      break;
   }
   if (error) [[unlikely]] {
     workers.count_failure();

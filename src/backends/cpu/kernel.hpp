@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// backends/cpu/kernel.hpp - runs the task of a slot on this thread, kernels with the help of others.
+// backends/cpu/kernel.hpp - runs the task of a slot on this thread, kernels with the help of
+// others.
 
 #pragma once
 
@@ -10,8 +11,9 @@ namespace thalweg::cpu {
 
 class Workers;
 
-// Runs the task, tells its completion how it ended, and destroys the body. Does not advance anything.
-// What a callable throws becomes task_failed: told to the completion, or to the error sink.
+// Runs the task, tells its completion how it ended, and destroys the body. Does not advance
+// anything. What a callable throws becomes task_failed: told to the completion, or to the error
+// sink.
 void execute(Slot& slot, Workers& workers) noexcept;
 
 }  // namespace thalweg::cpu

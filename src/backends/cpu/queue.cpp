@@ -25,14 +25,20 @@ sync::Guarded<Queue*>& free_queues() {
 std::size_t body_bytes(const neutral::Task& task) noexcept {
   switch (task.kind) {
     case neutral::TaskKind::empty:
-    case neutral::TaskKind::last: return 0;
-    case neutral::TaskKind::fill: return sizeof(FillBody);
+    case neutral::TaskKind::last:
+      return 0;
+    case neutral::TaskKind::fill:
+      return sizeof(FillBody);
     case neutral::TaskKind::copy:
     case neutral::TaskKind::upload:
-    case neutral::TaskKind::read_back: return sizeof(CopyBody);
-    case neutral::TaskKind::kernel: return sizeof(KernelBody) + task.arguments.size();
-    case neutral::TaskKind::host: return sizeof(HostBody);
-    case neutral::TaskKind::wait: return sizeof(GateBody);
+    case neutral::TaskKind::read_back:
+      return sizeof(CopyBody);
+    case neutral::TaskKind::kernel:
+      return sizeof(KernelBody) + task.arguments.size();
+    case neutral::TaskKind::host:
+      return sizeof(HostBody);
+    case neutral::TaskKind::wait:
+      return sizeof(GateBody);
   }
   return 0;
 }
@@ -49,13 +55,18 @@ void write_copy(Slot& slot, std::byte* to, std::uint64_t to_pitch, const std::by
 
 void write_body(Slot& slot, const neutral::Task& task) noexcept {
   switch (task.kind) {
-    case neutral::TaskKind::empty: slot.kind = SlotKind::empty; break;
-    case neutral::TaskKind::last: slot.kind = SlotKind::last; break;
+    case neutral::TaskKind::empty:
+      slot.kind = SlotKind::empty;
+      break;
+    case neutral::TaskKind::last:
+      slot.kind = SlotKind::last;
+      break;
     case neutral::TaskKind::fill: {
       const Access& to = task.accesses[0];
       slot.kind = SlotKind::fill;
-      new (body_address(slot)) FillBody{bytes_of(to),        to.row_bytes,    to.rows, to.pitch,
-                               {task.pattern[0], task.pattern[1]}, task.pattern_bytes};
+      new (body_address(slot)) FillBody{
+          bytes_of(to),      to.row_bytes, to.rows, to.pitch, {task.pattern[0], task.pattern[1]},
+          task.pattern_bytes};
       break;
     }
     case neutral::TaskKind::copy: {
@@ -234,8 +245,8 @@ void Queue::recycle(Segment* segment) noexcept {
 }
 
 void Queue::free_segments() noexcept {
-  for (Segment* list : {std::exchange(spare_, nullptr),
-                        returned_.exchange(nullptr, std::memory_order_acquire)}) {
+  for (Segment* list :
+       {std::exchange(spare_, nullptr), returned_.exchange(nullptr, std::memory_order_acquire)}) {
     while (list != nullptr) {
       segments_.fetch_sub(1, std::memory_order_relaxed);
       delete std::exchange(list, list->next);
@@ -310,7 +321,8 @@ Queue::End Queue::run(const Permit& permit) noexcept {
       case SlotKind::gate:
         if (park_at_gate(*body_of<GateBody>(slot))) return End::parked;
         break;
-      default: break;
+      default:
+        break;
     }
     const std::uint64_t serial = next_serial_++;
     if (finish(slot, serial) == End::closed) return End::closed;

@@ -4,7 +4,8 @@
 //
 //   submit (under the queue's lock)          whoever runs it: a worker, or a thread that waits
 //     write the slot, its waits                READY -> RUNNING by compare-and-swap
-//     published.exchange(serial)               for each slot: waits passed? else park on the first open
+//     published.exchange(serial)               for each slot: waits passed? else park on the first
+//                                              open
 //   announce (without a lock)                                one; run; timeline.advance(serial)
 //     IDLE -> READY, ready bit, maybe wake     none left: IDLE, look at `published` again
 //
@@ -14,10 +15,10 @@
 //   * Only who moved the state to RUNNING touches the consumer's part, until it moves it on.
 //   * `published` is exchanged before `state` is read, and `state` is exchanged to IDLE before
 //     `published` is read again: at least one side sees the other, and no task is left behind.
-//   * After moving to IDLE the consumer's part belongs to whoever takes the queue next: it is read anew.
-//   * A parked queue is in the list of exactly one timeline and in no other place.
-//   * Queues are never freed, only used again: a stale pointer or a stale ready bit finds a queue whose
-//     state or index says that there is nothing to do.
+//   * After moving to IDLE the consumer's part belongs to whoever takes the queue next: it is read
+//   anew. * A parked queue is in the list of exactly one timeline and in no other place.
+//   * Queues are never freed, only used again: a stale pointer or a stale ready bit finds a queue
+//     whose state or index says that there is nothing to do.
 //
 // Threads:    append, announce and owe under the queue's lock (announce: any time); run by one at a
 //             time, which the state sees to.
@@ -45,7 +46,8 @@ class Queue : private TimelineWaiter {
  public:
   enum class State : std::uint32_t { idle, ready, running, parked, closed };
 
-  // Why run() came back. The queue is not touched afterwards but for `stopped`, which leaves it RUNNING.
+  // Why run() came back. The queue is not touched afterwards but for `stopped`, which leaves it
+  // RUNNING.
   enum class End : std::uint8_t {
     drained,  // Nothing is left; the queue is idle.
     parked,   // It waits for something, and somebody makes it ready later.

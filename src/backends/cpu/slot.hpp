@@ -2,12 +2,13 @@
 //
 // backends/cpu/slot.hpp - how tasks lie in a queue.
 //
-//   slot 64 B    kind .. | wait 0 | wait 1 | 40 B of body         a body that is longer goes on in the
+//   slot 64 B    kind .. | wait 0 | wait 1 | 40 B of body         a body that is longer goes on in
+//                the
 //   slot 64 B    ........................................         following slots of the segment
 //
 // Waits ride on the slot of their task; a third and a fourth take a slot of kind `waits` before it.
-// Slots are linked in segments of 128, which go round between producer and consumer: once warm, nothing
-// is allocated, and there is no upper bound.
+// Slots are linked in segments of 128, which go round between producer and consumer: once warm,
+// nothing is allocated, and there is no upper bound.
 
 #pragma once
 
@@ -22,15 +23,15 @@
 namespace thalweg::cpu {
 
 enum class SlotKind : std::uint8_t {
-  empty,    // A serial and nothing else.
-  waits,    // Waits only; has no serial.
-  skip,     // The rest of the segment is not used.
-  fill,     // FillBody
-  copy,     // CopyBody
-  kernel,   // KernelBody, then the packed arguments.
-  host,     // HostBody
-  gate,     // GateBody: waits for a timeline of the program's.
-  last,     // Nothing comes after it.
+  empty,   // A serial and nothing else.
+  waits,   // Waits only; has no serial.
+  skip,    // The rest of the segment is not used.
+  fill,    // FillBody
+  copy,    // CopyBody
+  kernel,  // KernelBody, then the packed arguments.
+  host,    // HostBody
+  gate,    // GateBody: waits for a timeline of the program's.
+  last,    // Nothing comes after it.
 };
 
 struct alignas(64) Slot {
@@ -56,7 +57,9 @@ struct Segment {
 
 // Slots after the first that a body of `bytes` takes.
 constexpr std::size_t extra_slots(std::size_t bytes) noexcept {
-  return bytes <= sizeof(Slot::body) ? 0 : (bytes - sizeof(Slot::body) + sizeof(Slot) - 1) / sizeof(Slot);
+  return bytes <= sizeof(Slot::body)
+             ? 0
+             : (bytes - sizeof(Slot::body) + sizeof(Slot) - 1) / sizeof(Slot);
 }
 
 struct FillBody {

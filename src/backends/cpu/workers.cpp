@@ -79,9 +79,9 @@ Result<Workers*> Workers::start(const WorkerOptions& options) {
   workers->stop();
   if (workers->threads_.fetch_sub(options.workers - started) == options.workers - started)
     workers->retire();
-  return Error(ErrorKind::unavailable,
-               fmt::format("The system gives the cpu backend {} of {} threads.", started,
-                           options.workers));
+  return Error(
+      ErrorKind::unavailable,
+      fmt::format("The system gives the cpu backend {} of {} threads.", started, options.workers));
 }
 
 void Workers::retire() noexcept {
@@ -98,13 +98,12 @@ void Workers::stop() noexcept {
 }
 
 std::uint32_t Workers::add(Queue& queue) {
-  const std::uint32_t place =
-      free_places_.with([](std::vector<std::uint32_t>& places) {
-        if (places.empty()) return kQueuesMax;
-        const std::uint32_t taken = places.back();
-        places.pop_back();
-        return taken;
-      });
+  const std::uint32_t place = free_places_.with([](std::vector<std::uint32_t>& places) {
+    if (places.empty()) return kQueuesMax;
+    const std::uint32_t taken = places.back();
+    places.pop_back();
+    return taken;
+  });
   if (place != kQueuesMax) queues_[place].store(&queue, std::memory_order_release);
   return place;
 }
@@ -274,8 +273,8 @@ bool Workers::drive(order::Point target) noexcept {
           }
           const Queue::Permit permit{upto, std::numeric_limits<std::uint32_t>::max(), false};
           if (queue->run(permit) != Queue::End::stopped) break;
-          // A queue that is stopped at its limit is announced again: others may wait for the rest. One
-          // that is stopped at a host function is for workers.
+          // A queue that is stopped at its limit is announced again: others may wait for the rest.
+          // One that is stopped at a host function is for workers.
           const bool done = sync::queue_timeline(link).reached(upto);
           queue->give_back(done ? Wake::anybody : Wake::workers);
           if (!done) return false;
@@ -340,8 +339,10 @@ void Workers::add_sleeper(sync::Sleeper& sleeper) noexcept {
 void Workers::remove_sleeper(sync::Sleeper& sleeper) noexcept {
   sleeping_hosts_.fetch_sub(1, std::memory_order_seq_cst);
   sleepers_.with([&](sync::Sleeper*& first) {
-    if (sleeper.next_sleeper != nullptr) sleeper.next_sleeper->previous_sleeper = sleeper.previous_sleeper;
-    (sleeper.previous_sleeper != nullptr ? sleeper.previous_sleeper->next_sleeper : first) = sleeper.next_sleeper;
+    if (sleeper.next_sleeper != nullptr)
+      sleeper.next_sleeper->previous_sleeper = sleeper.previous_sleeper;
+    (sleeper.previous_sleeper != nullptr ? sleeper.previous_sleeper->next_sleeper : first) =
+        sleeper.next_sleeper;
   });
 }
 
@@ -349,9 +350,10 @@ void Workers::remove_sleeper(sync::Sleeper& sleeper) noexcept {
 
 void Workers::run_cells(const KernelCode& code, const std::byte* arguments, const Extent& extent) {
   const std::uint64_t total = extent.x * extent.y * extent.z;
-  const bool others = total >= kCellsForIdle &&
-                      (idle_.load(std::memory_order_relaxed) != 0 ||
-                       (total >= kCellsForSleeping && asleep_.load(std::memory_order_relaxed) != 0));
+  const bool others =
+      total >= kCellsForIdle &&
+      (idle_.load(std::memory_order_relaxed) != 0 ||
+       (total >= kCellsForSleeping && asleep_.load(std::memory_order_relaxed) != 0));
   if (!others) {
     if (total != 0) code.run(arguments, {extent, 0, total});
     return;

@@ -2,11 +2,12 @@
 //
 // backends/cpu/workers.hpp - the threads of a device, what is ready for them, and hosts that help.
 //
-//   ready      three levels of priority, each 64 words of 64 bits, one bit a queue, and a summary word.
-//              A queue is in no list: its state says whether it can run, the bit only where to look. A
-//              bit that is stale costs one failed compare-and-swap.
-//   idle       spin, then nap (short timed sleeps, which cost a submitter no system call), then sleep on
-//              a futex. One spins at a time. docs/design/0002-cpu-backend.md has the measurements.
+//   ready      three levels of priority, each 64 words of 64 bits, one bit a queue, and a summary
+//              word. A queue is in no list: its state says whether it can run, the bit only where
+//              to look. A bit that is stale costs one failed compare-and-swap.
+//   idle       spin, then nap (short timed sleeps, which cost a submitter no system call), then
+//              sleep on a futex. One spins at a time. docs/design/0002-cpu-backend.md has the
+//              measurements.
 //   help       a thread that waits for a point runs what that point depends on, up to it and no
 //              further: never host functions, never what it does not wait for.
 //   cells      a kernel with many cells is offered to idle threads, which take parts of it.
@@ -15,8 +16,8 @@
 //   ready bit / idle_ and asleep_      a queue made ready, a worker going to sleep
 //
 // Threads:    all methods from any thread.
-// Ownership:  Workers are never freed, only used again: a late signaller may still set a bit in one. Its
-//             threads end by themselves after stop().
+// Ownership:  Workers are never freed, only used again: a late signaller may still set a bit in
+//             one. Its threads end by themselves after stop().
 
 #pragma once
 
@@ -70,7 +71,8 @@ class Workers {
   // Blocks until `point` has passed. Without a deadline the caller helps.
   Result<void> wait(order::Point point, Deadline deadline);
 
-  // Runs a kernel, with the help of idle workers when it has many cells. What it throws passes through.
+  // Runs a kernel, with the help of idle workers when it has many cells. What it throws passes
+  // through.
   void run_cells(const KernelCode& code, const std::byte* arguments, const Extent& extent);
 
   void count_failure() noexcept { failures_.fetch_add(1, std::memory_order_relaxed); }
@@ -160,10 +162,10 @@ class Workers {
   std::array<std::atomic<Queue*>, kQueuesMax> queues_{};
   sync::Guarded<std::vector<std::uint32_t>> free_places_{sync::Rank::workers};
 
-  alignas(64) std::atomic<unsigned> idle_{0};    // Spinning or napping.
-  std::atomic<unsigned> asleep_{0};              // In the futex, or on the way.
-  std::atomic<unsigned> spinning_{0};            // At most one.
-  std::atomic<std::uint32_t> epoch_{0};          // The futex word.
+  alignas(64) std::atomic<unsigned> idle_{0};  // Spinning or napping.
+  std::atomic<unsigned> asleep_{0};            // In the futex, or on the way.
+  std::atomic<unsigned> spinning_{0};          // At most one.
+  std::atomic<std::uint32_t> epoch_{0};        // The futex word.
   std::atomic<bool> stopping_{false};
   std::atomic<unsigned> threads_{0};
   std::atomic<std::uint64_t> rotation_{0};
