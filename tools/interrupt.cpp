@@ -24,6 +24,8 @@ extern "C" void thalweg_tool_on_signal(int number) {
   int none = 0;
   if (signal_that_came.compare_exchange_strong(none, number)) return;
   if (set.load(std::memory_order_acquire)) unlink(path_to_remove);
+  static constexpr char kText[] = "\nthalweg: Interrupted; nothing is written.\n";
+  [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, kText, sizeof(kText) - 1);
   _exit(128 + number);
 }
 

@@ -25,13 +25,15 @@ Progress::Progress(std::uint64_t total) noexcept
 
 void Progress::show(std::string_view what) {
   if (!terminal_) return;
+  shown_ = true;
   const std::uint64_t filled = total_ == 0 ? 0 : std::min(kWidth, kWidth * done_ / total_);
   // The end clears what the line before left to the right.
   write(fmt::format("\r[{:#<{}}{:.<{}}] {}\x1b[K", "", filled, "", kWidth - filled, what));
 }
 
 void Progress::clear() {
-  if (terminal_) write("\r\x1b[K");
+  if (shown_) write("\r\x1b[K");
+  shown_ = false;
 }
 
 }  // namespace thalweg::tool

@@ -28,6 +28,7 @@ class Progress {
   const bool terminal_;
   const std::uint64_t total_;
   std::uint64_t done_ = 0;
+  bool shown_ = false;  // The bar stands on the terminal.
 };
 
 }  // namespace thalweg::tool
