@@ -1,0 +1,677 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "support/program_runner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <map>
+#include <thread>
+#include <utility>
+
+#include "support/device_memory.hpp"
+#include "support/random.hpp"
+#include "support/refusal.hpp"
+
+namespace thalweg::test {
+namespace {
+
+// How a task says that it runs.
+struct Mark {
+  Stamps* stamps = nullptr;
+  std::size_t task = 0;
+
+  void stamp() const { stamps->stamp(task); }
+
+  // Of the many cells of a grid, the first and the last few will do.
+  void stamp(std::uint64_t cell, std::uint64_t cells) const {
+    if (cell < 4 || cell + 1 == cells) stamp();
+  }
+};
+
+template <class Words>
+std::uint32_t cyclic(const Words& words, std::uint64_t i) {
+  return words.empty() ? 0 : words[i % words.size()];
+}
+
+Values made_of_pattern(std::uint32_t value, std::uint32_t count) {
+  Values values(count);
+  for (std::uint32_t i = 0; i < count; ++i) values[i] = pattern(value, i);
+  return values;
+}
+
+std::string text_of(const Error& error) { return error.to_string(); }
+
+// The first place where two contents differ.
+std::string difference(const Values& expected, const Values& found) {
+  if (expected.size() != found.size()) {
+    return std::to_string(expected.size()) + " elements expected, " + std::to_string(found.size()) +
+           " found";
+  }
+  const auto [e, f] = std::mismatch(expected.begin(), expected.end(), found.begin());
+  if (e == expected.end()) return {};
+  return "element " + std::to_string(e - expected.begin()) + " is " + std::to_string(*f) +
+         " and not " + std::to_string(*e);
+}
+
+}  // namespace
+
+struct ProgramRunner::Kernels {
+  using In = std::span<const std::uint32_t>;
+  using InOut = std::span<std::uint32_t>;
+
+  // Launched on grids of up to three dimensions: `x` and `y` are theirs.
+  static constexpr auto affine_cell = [](Cell at, InOut a, std::uint32_t value, std::uint64_t x,
+                                         std::uint64_t y, std::uint64_t cells, Mark mark) {
+    const std::uint64_t i = (at.z * y + at.y) * x + at.x;
+    mark.stamp(i, cells);
+    a[i] = a[i] * 3 + value;
+  };
+  static constexpr auto axpy_cell = [](Cell at, InOut a, In b, std::uint32_t value, Mark mark) {
+    mark.stamp(at.x, a.size());
+    a[at.x] = a[at.x] * 3 + cyclic(b, at.x) + value;
+  };
+  static constexpr auto combine_cell = [](Cell at, Out<std::uint32_t> a, In b, In c,
+                                          std::uint32_t value, Mark mark) {
+    mark.stamp(at.x, a.size());
+    a[at.x] = cyclic(b, at.x) * 5 + cyclic(c, at.x) * 7 + value;
+  };
+  static constexpr auto exchange_cell = [](Cell at, InOut a, InOut b, std::uint32_t value,
+                                           Mark mark) {
+    mark.stamp(at.x, a.size());
+    const std::uint32_t old = a[at.x];
+    a[at.x] = b[at.x] + value;
+    b[at.x] = old * 3 + 1;
+  };
+  static constexpr auto add_cell = [](Cell at, InOut a, std::uint32_t value) { a[at.x] += value; };
+  static constexpr auto add_pair_cell = [](Cell at, InOut a, InOut b, std::uint32_t value) {
+    if (at.x < a.size()) a[at.x] += value;
+    if (at.x < b.size()) b[at.x] += value;
+  };
+
+  Kernel<std::decay_t<decltype(affine_cell)>> affine = kernel("affine", affine_cell);
+  Kernel<std::decay_t<decltype(axpy_cell)>> axpy = kernel("axpy", axpy_cell);
+  Kernel<std::decay_t<decltype(combine_cell)>> combine = kernel("combine", combine_cell);
+  Kernel<std::decay_t<decltype(exchange_cell)>> exchange = kernel("exchange", exchange_cell);
+  Kernel<std::decay_t<decltype(add_cell)>> add = kernel("add", add_cell);
+  Kernel<std::decay_t<decltype(add_pair_cell)>> add_pair = kernel("add_pair", add_pair_cell);
+};
+
+ProgramRunner::ProgramRunner(const Program& program)
+    : program_(program),
+      stamps_([&program] {
+        std::size_t count = program.prologue.size();
+        for (const auto& part : program.parts) count += part.size();
+        return count;
+      }()),
+      kernels_(std::make_unique<Kernels>()),
+      streams_(static_cast<std::size_t>(program.streams)),
+      buffers_(static_cast<std::size_t>(program.buffers)),
+      reads_(static_cast<std::size_t>(program.reads)),
+      results_(static_cast<std::size_t>(program.reads)) {
+  for (std::size_t i = 0; i <= program.parts.size(); ++i) {
+    locals_.push_back(std::make_unique<Local>());
+    locals_.back()->part = static_cast<int>(i) - 1;
+  }
+}
+
+// Tasks borrow stamps and uploads: whatever went wrong, they are over before these go.
+ProgramRunner::~ProgramRunner() {
+  if (!device_.valid()) return;
+  for (const Timeline& gate : gates_) static_cast<void>(gate.signal(1u << 20));
+  if (Result<void> over = device_.synchronize(kLimit); !over) {
+    std::fprintf(stderr, "%s\n%s\n", reproduce(program_.seed).c_str(),
+                 text_of(over.error()).c_str());
+    std::abort();
+  }
+}
+
+void ProgramRunner::run() {
+  Result<Device> opened = Device::open(program_.setup.name());
+  if (!opened) return fail(text_of(opened.error()));
+  device_ = std::move(*opened);
+  for (int i = 0; i < program_.events; ++i) events_.push_back(must(Event::create(device_)));
+  for (int i = 0; i < program_.gates; ++i) gates_.push_back(must(Timeline::create(device_)));
+
+  run_part(-1, program_.prologue, *locals_[0]);
+  if (program_.parts.size() == 1) {
+    run_part(0, program_.parts[0], *locals_[1]);
+  } else {
+    std::vector<std::thread> threads;
+    for (std::size_t i = 0; i < program_.parts.size(); ++i) {
+      threads.emplace_back(
+          [this, i] { run_part(static_cast<int>(i), program_.parts[i], *locals_[i + 1]); });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+  for (const auto& local : locals_) {
+    log_.insert(log_.end(), local->log.begin(), local->log.end());
+    accepted_ += local->accepted;
+  }
+  statistics_ = device_.statistics();
+}
+
+void ProgramRunner::run_part(int part, const std::vector<Op>& ops, Local& local) {
+  for (std::size_t i = 0; i < ops.size(); ++i) {
+    const Op& op = ops[i];
+    const LogEntry entry{part, static_cast<int>(i)};
+    const std::size_t mark = mark_of(part, i);
+    if (waits_on_host(op.kind)) {
+      host(op);
+    } else if (program_.locked) {
+      const std::lock_guard lock(submission_);
+      log_.push_back(entry);
+      step(op, mark, local);
+    } else {
+      local.log.push_back(entry);
+      step(op, mark, local);
+    }
+  }
+}
+
+std::size_t ProgramRunner::mark_of(int part, std::size_t index) const {
+  if (part < 0) return index;
+  std::size_t mark = program_.prologue.size() + index;
+  for (int i = 0; i < part; ++i) mark += program_.parts[static_cast<std::size_t>(i)].size();
+  return mark;
+}
+
+ProgramRunner::Words ProgramRunner::view(const Range& range) const {
+  if (!range.given()) return {};
+  return buffers_[static_cast<std::size_t>(range.buffer)].view(range.first, range.count);
+}
+
+void ProgramRunner::step(const Op& op, std::size_t mark, Local& local) {
+  switch (op.kind) {
+    case OpKind::create_stream: {
+      Result<Stream> made = Stream::create(device_);
+      if (!made) return fail(describe(op) + ": " + text_of(made.error()));
+      stream(op.stream) = std::move(*made);
+      break;
+    }
+    case OpKind::drop_stream:
+      stream(op.stream) = Stream();
+      break;
+    case OpKind::create_buffer:
+    case OpKind::create_upload:
+      create_buffer(op, local);
+      break;
+    case OpKind::drop_buffer:
+      buffers_[static_cast<std::size_t>(op.a.buffer)] = {};
+      break;
+    case OpKind::record:
+    case OpKind::wait_event:
+    case OpKind::wait_stream:
+    case OpKind::close_gate:
+    case OpKind::open_gate:
+      order(op);
+      break;
+    default:
+      if (is_task(op.kind)) {
+        submit(op, mark, local);
+      } else {
+        host(op);
+      }
+      break;
+  }
+}
+
+void ProgramRunner::create_buffer(const Op& op, Local& local) {
+  auto& slot = buffers_[static_cast<std::size_t>(op.a.buffer)];
+  Result<Array<std::uint32_t>> made =
+      op.kind == OpKind::create_upload
+          ? stream(op.stream).upload(made_of_pattern(op.value, op.a.count))
+          : Array<std::uint32_t>::create(stream(op.stream), op.a.count);
+  if (!made) return fail(describe(op) + ": " + text_of(made.error()));
+  slot = std::move(*made);
+  if (op.kind == OpKind::create_upload) {
+    ++local.accepted;
+  } else {
+    accept(stream(op.other).fill(slot, op.value), op, local);
+  }
+}
+
+void ProgramRunner::submit(const Op& op, std::size_t mark, Local& local) {
+  const Stream& on = stream(op.stream);
+  switch (op.kind) {
+    case OpKind::fill:
+      accept(on.fill(view(op.a), op.value), op, local);
+      break;
+    case OpKind::fill_bytes: {
+      const Buffer& memory = buffers_[static_cast<std::size_t>(op.a.buffer)].buffer();
+      const View<std::uint8_t> bytes(memory, op.a.first, op.a.count);
+      accept(on.fill(bytes, static_cast<std::uint8_t>(op.value & 0xff)), op, local);
+      break;
+    }
+    case OpKind::copy:
+      accept(on.copy(view(op.a), view(op.b)), op, local);
+      break;
+    case OpKind::host_update:
+    case OpKind::host_write:
+    case OpKind::host_opens_gate:
+      host_function(op, mark, local);
+      break;
+    case OpKind::upload_copy:
+    case OpKind::upload_move:
+    case OpKind::upload_borrowed:
+      upload(op, local);
+      break;
+    case OpKind::read:
+      reads_[static_cast<std::size_t>(op.read)] = on.read(view(op.a));
+      ++local.accepted;
+      break;
+    default:
+      launch(op, mark, local);
+      break;
+  }
+}
+
+void ProgramRunner::launch(const Op& op, std::size_t mark_index, Local& local) {
+  const Stream& on = stream(op.stream);
+  const Mark mark{&stamps_, mark_index};
+  const Words a = view(op.a);
+  switch (op.kind) {
+    case OpKind::affine: {
+      const std::uint64_t cells = std::uint64_t{op.x} * op.y * op.z;
+      accept(on.launch(kernels_->affine, {op.x, op.y, op.z}, a, op.value, std::uint64_t{op.x},
+                       std::uint64_t{op.y}, cells, mark),
+             op, local);
+      break;
+    }
+    case OpKind::axpy:
+      accept(on.launch(kernels_->axpy, op.a.count, a, view(op.b), op.value, mark), op, local);
+      break;
+    case OpKind::combine:
+      accept(on.launch(kernels_->combine, op.a.count, a, view(op.b), view(op.c), op.value, mark),
+             op, local);
+      break;
+    case OpKind::exchange:
+      accept(on.launch(kernels_->exchange, op.a.count, a, view(op.b), op.value, mark), op, local);
+      break;
+    case OpKind::add:
+      accept(on.launch(kernels_->add, op.a.count, a, op.value), op, local);
+      break;
+    case OpKind::add_pair:
+      accept(
+          on.launch(kernels_->add_pair, std::max(op.a.count, op.b.count), a, view(op.b), op.value),
+          op, local);
+      break;
+    default:
+      break;
+  }
+}
+
+void ProgramRunner::host_function(const Op& op, std::size_t mark_index, Local& local) {
+  const Stream& on = stream(op.stream);
+  const Mark mark{&stamps_, mark_index};
+  const std::uint32_t value = op.value;
+  Future<void> future;
+  if (op.kind == OpKind::host_opens_gate) {
+    future = on.host("opens gate", {}, [gate = gates_[static_cast<std::size_t>(op.gate)], value] {
+      // The host may have raised it further by now: a refusal is no failure.
+      static_cast<void>(gate.signal(value));
+    });
+  } else if (op.kind == OpKind::host_write) {
+    const Words a = view(op.a);
+    future = on.host("write", {writes(a)}, [to = device_span(a), value, mark] {
+      mark.stamp();
+      for (std::size_t i = 0; i < to.size(); ++i)
+        to[i] = pattern(value, static_cast<std::uint32_t>(i));
+      mark.stamp();
+    });
+  } else {
+    const Words a = view(op.a);
+    const Words b = view(op.b);
+    auto function = [to = device_span(a), from = device_span(b), value, mark] {
+      mark.stamp();
+      for (std::size_t i = 0; i < to.size(); ++i) to[i] = to[i] * 5 + cyclic(from, i) + value;
+      mark.stamp();
+    };
+    future = op.c.given() ? on.host("update", {updates(a), reads(b), orders(view(op.c))},
+                                    std::move(function))
+                          : on.host("update", {updates(a), reads(b)}, std::move(function));
+  }
+  ++local.accepted;
+  if (value % 2 == 0) local.futures.push_back(std::move(future));
+}
+
+void ProgramRunner::upload(const Op& op, Local& local) {
+  const Stream& on = stream(op.stream);
+  const Words to = view(op.a);
+  Values from = made_of_pattern(op.value, op.a.count);
+  switch (op.kind) {
+    case OpKind::upload_copy:
+      accept(on.upload(to, std::span<const std::uint32_t>(from)), op, local);
+      std::fill(from.begin(), from.end(), 0xdeadu);  // It is ours again.
+      break;
+    case OpKind::upload_move:
+      accept(on.upload(to, std::move(from)), op, local);
+      break;
+    default: {
+      local.borrowed.push_back(std::make_unique<Values>(std::move(from)));
+      Future<void> future =
+          on.upload_borrowed(to, std::span<const std::uint32_t>(*local.borrowed.back()));
+      ++local.accepted;
+      if (op.value % 2 == 0) local.futures.push_back(std::move(future));
+      break;
+    }
+  }
+}
+
+void ProgramRunner::order(const Op& op) {
+  const auto event = [this, &op]() -> Event& {
+    return events_[static_cast<std::size_t>(op.event)];
+  };
+  const auto gate = [this, &op]() -> Timeline& {
+    return gates_[static_cast<std::size_t>(op.gate)];
+  };
+  switch (op.kind) {
+    case OpKind::record:
+      expect(stream(op.stream).record(event()), op);
+      break;
+    case OpKind::wait_event:
+      expect(stream(op.stream).wait_event(event()), op);
+      break;
+    case OpKind::wait_stream:
+      expect(stream(op.stream).wait(stream(op.other)), op);
+      break;
+    case OpKind::close_gate:
+      expect(stream(op.stream).wait(gate(), op.value), op);
+      break;
+    default:
+      // A host function may have been faster, but never with a higher value.
+      expect(gate().signal(op.value), op);
+      break;
+  }
+}
+
+void ProgramRunner::host(const Op& op) {
+  switch (op.kind) {
+    case OpKind::get:
+      take(op);
+      break;
+    case OpKind::drop_future:
+      reads_[static_cast<std::size_t>(op.read)] = {};
+      break;
+    case OpKind::test_future:
+      static_cast<void>(reads_[static_cast<std::size_t>(op.read)].ready());
+      break;
+    case OpKind::host_waits_event:
+      expect(events_[static_cast<std::size_t>(op.event)].wait(kLimit), op);
+      break;
+    case OpKind::query_event:
+      static_cast<void>(events_[static_cast<std::size_t>(op.event)].query());
+      break;
+    case OpKind::synchronize_stream:
+      expect(stream(op.stream).synchronize(kLimit), op);
+      break;
+    case OpKind::synchronize_device:
+      expect(device_.synchronize(kLimit), op);
+      break;
+    case OpKind::try_synchronize:
+      if (Result<void> tried = stream(op.stream).synchronize(std::chrono::seconds(0));
+          !tried && tried.error().kind() != ErrorKind::timeout)
+        fail(describe(op) + ": " + text_of(tried.error()));
+      break;
+    case OpKind::poll:
+      static_cast<void>(device_.poll());
+      break;
+    case OpKind::trim:
+      static_cast<void>(device_.trim(op.value % 3 == 0 ? 0 : op.value % 65536));
+      break;
+    case OpKind::refused:
+      refuse(op);
+      break;
+    default:
+      break;
+  }
+}
+
+// Submissions that are no legal ones: nothing of them may happen.
+void ProgramRunner::refuse(const Op& op) {
+  const Stream& on = stream(op.stream);
+  const auto& buffer = buffers_[static_cast<std::size_t>(op.a.buffer)];
+  if (buffer.count() == 0) return;
+  ErrorKind expected = ErrorKind::invalid_argument;
+  std::optional<Error> found;
+  const auto keep = [&found](auto&& result) {
+    if (!result) found = result.error();
+  };
+  switch (op.value % 4) {
+    case 0:
+      keep(on.fill(buffer.view(op.a.first, buffer.count() + 1), 1u));
+      break;
+    case 1:
+      expected = ErrorKind::invalid_size;
+      keep(on.copy(buffer.view(0, buffer.count()), buffer.view(0, buffer.count() / 2)));
+      break;
+    case 2:
+      expected = ErrorKind::invalid_size;
+      keep(on.upload(buffer, Values(buffer.count() + 1)));
+      break;
+    default:
+      expected = ErrorKind::invalid_size;
+      keep(on.launch(kernels_->add, -1, buffer, 1u));
+      break;
+  }
+  if (!found) return fail(describe(op) + ": was accepted");
+  if (found->kind() != expected) fail(describe(op) + ": " + text_of(*found));
+}
+
+void ProgramRunner::take(const Op& op) {
+  const auto at = static_cast<std::size_t>(op.read);
+  Result<Values> taken = reads_[at].get(kLimit);
+  if (!taken) return fail(describe(op) + ": " + text_of(taken.error()));
+  results_[at] = std::move(*taken);
+}
+
+template <class T>
+void ProgramRunner::accept(const Result<T>& result, const Op& op, Local& local) {
+  expect(result, op);
+  if (result) ++local.accepted;
+}
+
+template <class T>
+void ProgramRunner::expect(const Result<T>& result, const Op& op) {
+  if (!result) fail(describe(op) + ": " + text_of(result.error()));
+}
+
+void ProgramRunner::fail(const std::string& message) {
+  const std::lock_guard lock(failing_);
+  if (failure_.empty()) failure_ = message;
+}
+
+void ProgramRunner::finish() {
+  if (!failure_.empty() || !device_.valid()) return;
+  if (Result<void> over = device_.synchronize(kLimit); !over)
+    return fail("synchronize: " + text_of(over.error()));
+  if (!device_.poll()) fail("something is enqueued after synchronize");
+  for (const auto& local : locals_) collect(*local);
+  for (std::size_t i = 0; i < reads_.size(); ++i) {
+    if (!reads_[i].valid()) continue;
+    if (!reads_[i].ready()) fail("future " + std::to_string(i) + " is not ready after synchronize");
+    Op op{.kind = OpKind::get};
+    op.read = static_cast<int>(i);
+    take(op);
+  }
+  const Expected expected = run_in_order(program_, log_);
+  compare_reads(expected);
+  check_counts();
+  compare_buffers(expected);
+  if (program_.locked) {
+    check_stamps();
+  } else {
+    check_commuting(expected);
+  }
+  check_memory();
+}
+
+void ProgramRunner::collect(Local& local) {
+  for (Future<void>& future : local.futures) {
+    if (Result<void> done = future.get(kLimit); !done) fail("future: " + text_of(done.error()));
+  }
+  local.futures.clear();
+}
+
+void ProgramRunner::compare_reads(const Expected& expected) {
+  for (const LogEntry entry : log_) {
+    const Op& op = op_of(program_, entry);
+    if (op.kind != OpKind::read) continue;
+    const auto& found = results_[static_cast<std::size_t>(op.read)];
+    if (!found || (!program_.locked && op.a.buffer < program_.shared_buffers)) continue;
+    if (const std::string text = difference(expected.reads.at(op.read), *found); !text.empty())
+      fail(describe(op) + ": " + text);
+  }
+}
+
+// Each thread adds ones to a field of its own, always to all elements. So a read finds all elements
+// equal, in the reader's field what the reader has added before, and in the others no more than was
+// added in all and no less than in the reader's last read.
+void ProgramRunner::check_commuting(const Expected& expected) {
+  for (int part = 0; part < static_cast<int>(program_.parts.size()); ++part) {
+    const std::uint32_t one = 1u << (kCommutingBits * part);
+    std::map<int, std::uint32_t> added;
+    std::map<int, std::uint32_t> seen;
+    for (const LogEntry entry : log_) {
+      const Op& op = op_of(program_, entry);
+      if (entry.part != part || op.a.buffer >= program_.shared_buffers) continue;
+      if (op.kind == OpKind::add || op.kind == OpKind::add_pair) added[op.a.buffer] += one;
+      if (op.kind == OpKind::add_pair) added[op.b.buffer] += one;
+      if (op.kind != OpKind::read) continue;
+      const auto& found = results_[static_cast<std::size_t>(op.read)];
+      if (!found || found->empty()) continue;
+      const std::uint32_t value = found->front();
+      if (std::any_of(found->begin(), found->end(), [value](auto v) { return v != value; }))
+        return fail(describe(op) + ": the elements differ: " + testing::PrintToString(*found));
+      const std::uint32_t last = expected.buffers.at(op.a.buffer).front();
+      for (int field = 0; field < static_cast<int>(program_.parts.size()); ++field) {
+        const auto of = [field](std::uint32_t v) {
+          return v >> (kCommutingBits * field) & ((1u << kCommutingBits) - 1);
+        };
+        const bool mine = field == part;
+        if (of(value) > of(last) || of(value) < of(seen[op.a.buffer]) ||
+            (mine && of(value) != of(added[op.a.buffer]))) {
+          return fail(describe(op) + ": finds " + std::to_string(of(value)) +
+                      " additions of part " + std::to_string(field));
+        }
+      }
+      seen[op.a.buffer] = value;
+    }
+  }
+}
+
+void ProgramRunner::compare_buffers(const Expected& expected) {
+  Result<Stream> reader = Stream::create(device_);
+  if (!reader) return fail("the last stream: " + text_of(reader.error()));
+  for (const auto& [id, values] : expected.buffers) {
+    Result<Values> found = reader->read(buffers_[static_cast<std::size_t>(id)]).get(kLimit);
+    if (!found) return fail("the last read: " + text_of(found.error()));
+    if (const std::string text = difference(values, *found); !text.empty())
+      fail("buffer " + std::to_string(id) + " at the end: " + text);
+  }
+}
+
+void ProgramRunner::check_stamps() {
+  const Precedence precedence(program_, log_);
+  const auto& tasks = precedence.tasks();
+  const auto mark = [this](std::size_t position) {
+    return mark_of(log_[position].part, static_cast<std::size_t>(log_[position].index));
+  };
+  for (const std::size_t later : tasks) {
+    if (!stamps_.stamped(mark(later))) continue;
+    for (const std::size_t earlier : tasks) {
+      if (earlier >= later) break;
+      if (!stamps_.stamped(mark(earlier)) || !precedence.before(earlier, later)) continue;
+      if (stamps_.last(mark(earlier)) > stamps_.first(mark(later))) {
+        return fail(describe(op_of(program_, log_[later])) +
+                    ": began before the end of: " + describe(op_of(program_, log_[earlier])));
+      }
+    }
+  }
+}
+
+void ProgramRunner::check_counts() {
+  if (statistics_.submissions != accepted_) {
+    fail(std::to_string(accepted_) + " tasks were accepted and " +
+         std::to_string(statistics_.submissions) + " counted");
+  }
+  std::uint64_t created = 0;
+  for (const LogEntry entry : log_)
+    created += op_of(program_, entry).kind == OpKind::create_stream ? 1 : 0;
+  if (statistics_.queues_created != created) {
+    fail(std::to_string(created) + " streams were created and " +
+         std::to_string(statistics_.queues_created) + " counted");
+  }
+  if (statistics_.tasks_failed != 0) fail("a task is counted as failed");
+  std::uint64_t waits = 0;
+  for (const WaitRecord& record : device_.wait_ledger()) waits += record.count;
+  if (const std::uint64_t counted = device_.statistics().host_waits; counted != waits) {
+    fail(std::to_string(waits) + " waits are in the ledger and " + std::to_string(counted) +
+         " counted");
+  }
+}
+
+void ProgramRunner::check_memory() {
+  const auto balanced = [this](const MemoryUsage& usage, const char* when) {
+    if (usage.reserved_bytes != usage.live_bytes + usage.pending_bytes + usage.cached_bytes)
+      fail(std::string("reserved is not live + pending + cached ") + when);
+    if (usage.padding_bytes > usage.live_bytes || usage.live_bytes > usage.live_peak_bytes ||
+        usage.reserved_bytes > usage.reserved_peak_bytes)
+      fail(std::string("a part of the memory is above the whole ") + when);
+  };
+  balanced(device_.memory_usage(), "at the end");
+  buffers_.clear();
+  reads_.clear();
+  streams_.clear();
+  // The end of a queue is a turn of its own.
+  if (!comes_true([this] { return device_.poll(); })) fail("something is enqueued after the drops");
+  const MemoryUsage usage = device_.memory_usage();
+  balanced(usage, "after the drops");
+  if (usage.allocations != 0 || usage.live_bytes != 0 || usage.pending_bytes != 0)
+    fail("memory has an owner after all drops");
+}
+
+std::string reproduce(std::uint64_t seed) {
+  const auto* const info = testing::UnitTest::GetInstance()->current_test_info();
+  std::string line = "THALWEG_SEED=" + std::to_string(seed) + " ./oracle_tests";
+  if (info != nullptr)
+    line += std::string(" --gtest_filter=") + info->test_suite_name() + "." + info->name();
+  return line;
+}
+
+Outcome run_and_compare(const Program& program) {
+  ProgramRunner runner(program);
+  runner.run();
+  runner.finish();
+  Outcome outcome{runner.failure(), runner.tasks()};
+  if (!outcome.failure.empty()) {
+    outcome.failure = reproduce(program.seed) + "\n" + outcome.failure;
+    if (std::getenv("THALWEG_SEED") != nullptr) outcome.failure += "\n" + describe(program);
+  }
+  return outcome;
+}
+
+std::uint64_t for_each_seed(std::uint64_t first, std::uint64_t count,
+                            const std::function<bool(std::uint64_t)>& run) {
+  std::uint64_t done = 0;
+  if (const char* const asked = std::getenv("THALWEG_SEED")) {
+    const char* const times = std::getenv("THALWEG_REPEAT");
+    const std::uint64_t repeat = times == nullptr ? 100 : std::strtoull(times, nullptr, 0);
+    const std::uint64_t seed = std::strtoull(asked, nullptr, 0);
+    while (done < repeat && run(seed)) ++done;
+    return done;
+  }
+  Random seeds(first);
+  for (const std::uint64_t last = scaled(count); done < last && run(seeds.next());) ++done;
+  return done;
+}
+
+std::uint64_t scaled(std::uint64_t count) {
+  const char* const text = std::getenv("THALWEG_TEST_SCALE");
+  const double scale = text == nullptr ? 1.0 : std::strtod(text, nullptr);
+  return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(static_cast<double>(count) * scale));
+}
+
+}  // namespace thalweg::test

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "support/sequential_model.hpp"
+
+#include <cstring>
+
+namespace thalweg::test {
+namespace {
+
+// The elements of a range, read and written in place.
+class Elements {
+ public:
+  Elements(std::map<int, Values>& buffers, const Range& range)
+      : data_(range.given() ? buffers.at(range.buffer).data() + range.first : nullptr),
+        count_(range.given() ? range.count : 0) {}
+
+  std::uint32_t count() const { return count_; }
+  std::uint32_t& operator[](std::uint32_t i) const { return data_[i]; }
+
+  // Starts again at the first element; zeros when there is none.
+  std::uint32_t cyclic(std::uint32_t i) const { return count_ == 0 ? 0 : data_[i % count_]; }
+
+ private:
+  std::uint32_t* data_;
+  std::uint32_t count_;
+};
+
+void fill_bytes(Values& values, const Range& bytes, std::uint32_t value) {
+  if (bytes.count == 0) return;
+  std::memset(reinterpret_cast<unsigned char*>(values.data()) + bytes.first,
+              static_cast<int>(value & 0xff), bytes.count);
+}
+
+void run(const Op& op, Expected& state) {
+  if (op.kind == OpKind::create_buffer || op.kind == OpKind::create_upload)
+    state.buffers[op.a.buffer].resize(op.a.count);
+  if (op.kind == OpKind::fill_bytes)
+    return fill_bytes(state.buffers.at(op.a.buffer), op.a, op.value);
+  if (op.kind == OpKind::drop_buffer) {
+    state.buffers.erase(op.a.buffer);
+    return;
+  }
+  if (op.kind == OpKind::refused || !op.a.given()) return;
+
+  const Elements a(state.buffers, op.a);
+  const Elements b(state.buffers, op.b);
+  const Elements c(state.buffers, op.c);
+  for (std::uint32_t i = 0; i < a.count(); ++i) {
+    switch (op.kind) {
+      case OpKind::create_buffer:
+      case OpKind::fill:
+        a[i] = op.value;
+        break;
+      case OpKind::create_upload:
+      case OpKind::host_write:
+      case OpKind::upload_copy:
+      case OpKind::upload_move:
+      case OpKind::upload_borrowed:
+        a[i] = pattern(op.value, i);
+        break;
+      case OpKind::copy:
+        a[i] = b[i];
+        break;
+      case OpKind::affine:
+        if (i < op.x * op.y * op.z) a[i] = a[i] * 3 + op.value;
+        break;
+      case OpKind::axpy:
+        a[i] = a[i] * 3 + b.cyclic(i) + op.value;
+        break;
+      case OpKind::combine:
+        a[i] = b.cyclic(i) * 5 + c.cyclic(i) * 7 + op.value;
+        break;
+      case OpKind::exchange: {
+        const std::uint32_t old = a[i];
+        a[i] = b[i] + op.value;
+        b[i] = old * 3 + 1;
+        break;
+      }
+      case OpKind::add:
+      case OpKind::add_pair:
+        a[i] += op.value;
+        break;
+      case OpKind::host_update:
+        a[i] = a[i] * 5 + b.cyclic(i) + op.value;
+        break;
+      default:
+        break;
+    }
+  }
+  if (op.kind == OpKind::add_pair)
+    for (std::uint32_t i = 0; i < b.count(); ++i) b[i] += op.value;
+  if (op.kind == OpKind::read) {
+    Values& values = state.reads[op.read];
+    for (std::uint32_t i = 0; i < a.count(); ++i) values.push_back(a[i]);
+  }
+}
+
+}  // namespace
+
+Expected run_in_order(const Program& program, const Log& log) {
+  Expected state;
+  for (const LogEntry entry : log) run(op_of(program, entry), state);
+  return state;
+}
+
+}  // namespace thalweg::test

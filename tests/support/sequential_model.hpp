@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// tests/support/sequential_model.hpp - what a program computes: its log, run one operation at a
+// time.
+//
+// As simple as it can be, and without a line of the library: this is what the library is held to.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "support/program.hpp"
+
+namespace thalweg::test {
+
+using Values = std::vector<std::uint32_t>;
+
+struct Expected {
+  std::map<int, Values> buffers;  // Those alive at the end.
+  std::map<int, Values> reads;    // By future, as of its submission.
+};
+
+Expected run_in_order(const Program& program, const Log& log);
+
+}  // namespace thalweg::test
