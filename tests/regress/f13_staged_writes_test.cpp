@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes of the host were staged and took effect before the tasks between them: write, use, write,
+// use became write, write, use, use. A write of the host is one operation in the order of its
+// stream.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "support/gate.hpp"
+#include "support/refusal.hpp"
+
+namespace thalweg::test {
+namespace {
+
+using Words = std::vector<std::uint32_t>;
+
+// Every way the host has to write; the gate keeps all of it in the queue until it is complete.
+TEST(F13StagedWrites, EachUseSeesTheWriteBeforeIt) {
+  const Device device = must(Device::open("cpu"));
+  const Stream s = must(Stream::create(device));
+  const auto x = must(Array<std::uint32_t>::create(s, 64));
+  const auto p = must(Array<std::uint32_t>::create(s, 64));
+  const auto q = must(Array<std::uint32_t>::create(s, 64));
+  const Words ones(64, 1);
+  const Words twos(64, 2);
+  const std::vector<std::function<void(const Words&)>> writes{
+      [&](const Words& from) { must(s.upload(x, std::span(from))); },
+      [&](const Words& from) { must(s.upload(x, Words(from))); },
+      [&](const Words& from) { static_cast<void>(s.upload_borrowed(x, std::span(from))); },
+      [&](const Words& from) { must(s.fill(x, from[0])); },
+  };
+  for (const auto& first : writes) {
+    for (const auto& second : writes) {
+      const Gate gate(device);
+      gate.hold(s);
+      first(ones);
+      must(s.copy(p, x));
+      second(twos);
+      must(s.copy(q, x));
+      gate.open();
+      EXPECT_EQ(must(s.read(p).get(kLimit)), ones);
+      EXPECT_EQ(must(s.read(q).get(kLimit)), twos);
+    }
+  }
+}
+
+// A thousand small writes to different offsets, a task after every tenth, on one stream and with
+// the tasks on another.
+TEST(F13StagedWrites, EachTaskSeesExactlyTheSmallWritesBeforeIt) {
+  constexpr std::uint32_t kWrites = 1000;
+  constexpr std::uint32_t kEvery = 10;
+  const Device device = must(Device::open("cpu"));
+  const Stream s = must(Stream::create(device));
+  const Stream t = must(Stream::create(device));
+  for (const Stream& user : {s, t}) {
+    const auto x = must(s.upload(Words(kWrites, 0)));
+    const auto seen = must(Array<std::uint32_t>::create(user, kWrites * (kWrites / kEvery)));
+    for (std::uint32_t i = 0; i < kWrites; ++i) {
+      const std::uint32_t at = i * 7 % kWrites;  // Each offset once, in no order of addresses.
+      must(s.upload(x.view(at, 1), std::span<const std::uint32_t>(&i, 1)));
+      if (i % kEvery == kEvery - 1) must(user.copy(seen.view(i / kEvery * kWrites, kWrites), x));
+    }
+    const Words found = must(user.read(seen).get(kLimit));
+    Words expected(kWrites, 0);
+    std::uint32_t wrong = 0;
+    for (std::uint32_t i = 0; i < kWrites; ++i) {
+      expected[i * 7 % kWrites] = i;
+      if (i % kEvery != kEvery - 1) continue;
+      const auto from = found.begin() + i / kEvery * kWrites;
+      wrong += Words(from, from + kWrites) == expected ? 0u : 1u;
+    }
+    EXPECT_EQ(wrong, 0u);
+  }
+}
+
+}  // namespace
+}  // namespace thalweg::test
