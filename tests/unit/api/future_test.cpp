@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What thalweg/future.hpp promises, on cpu.
+
+#include "thalweg/future.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <utility>
+#include <vector>
+
+#include "support/gate.hpp"
+#include "support/refusal.hpp"
+#include "thalweg/thalweg.hpp"
+
+namespace thalweg::test {
+namespace {
+
+class FutureTest : public testing::Test {
+ protected:
+  const Device device_ = must(Device::open("cpu?workers=2"));
+  const Stream s_ = must(Stream::create(device_));
+};
+
+TEST_F(FutureTest, GivesItsValueOnce) {
+  const auto v = must(s_.upload(std::vector<int>{1, 2, 3}));
+  Future<std::vector<int>> future = s_.read(v);
+  EXPECT_TRUE(future.valid());
+  EXPECT_EQ(must(future.get(kLimit)), (std::vector<int>{1, 2, 3}));
+  EXPECT_FALSE(future.valid());
+  EXPECT_TRUE(future.ready());
+  EXPECT_EQ(refusal(future.get(kLimit)), "invalid_handle");
+}
+
+TEST_F(FutureTest, AnEmptyOneIsReadyAndRefuses) {
+  Future<int> empty;
+  EXPECT_FALSE(empty.valid());
+  EXPECT_TRUE(empty.ready());
+  EXPECT_EQ(refusal(empty.get(kLimit)), "invalid_handle");
+  Future<void> source = s_.host("f", {}, [] {});
+  Future<void> taken = std::move(source);
+  EXPECT_FALSE(source.valid());
+  EXPECT_EQ(refusal(source.get(kLimit)), "invalid_handle");
+  EXPECT_EQ(refusal(taken.get(kLimit)), "none");
+}
+
+// There is one place to look: the refusal of the submission comes out of get(), once.
+TEST_F(FutureTest, CarriesTheRefusalOfItsSubmission) {
+  const auto v = must(s_.upload(std::vector<int>{1, 2, 3}));
+  Future<std::vector<int>> future = s_.read(v.view(0, 4));
+  EXPECT_TRUE(future.valid());
+  EXPECT_TRUE(future.ready());
+  EXPECT_EQ(refusal(future.get(kLimit)), "invalid_argument");
+  EXPECT_FALSE(future.valid());
+  EXPECT_EQ(refusal(future.get(kLimit)), "invalid_handle");
+}
+
+TEST_F(FutureTest, IsReadyWhenItsTaskHasPassed) {
+  const auto v = must(s_.upload(std::vector<int>{1, 2, 3}));
+  const Gate gate(device_);
+  gate.hold(s_);
+  Future<std::vector<int>> future = s_.read(v);
+  EXPECT_FALSE(future.ready());
+  gate.open();
+  EXPECT_TRUE(comes_true([&future] { return future.ready(); }));
+  EXPECT_EQ(must(future.get(std::chrono::seconds(0))), (std::vector<int>{1, 2, 3}));
+}
+
+// After a timeout it is as before.
+TEST_F(FutureTest, TimesOutAndStaysAsItWas) {
+  const auto v = must(s_.upload(std::vector<int>{1, 2, 3}));
+  const Gate gate(device_);
+  gate.hold(s_);
+  Future<std::vector<int>> future = s_.read(v);
+  EXPECT_EQ(refusal(future.get(std::chrono::seconds(0))), "timeout");
+  EXPECT_EQ(refusal(future.get(std::chrono::milliseconds(1))), "timeout");
+  EXPECT_TRUE(future.valid());
+  gate.open();
+  EXPECT_EQ(must(future.get(kLimit)), (std::vector<int>{1, 2, 3}));
+}
+
+TEST_F(FutureTest, IsAsBeforeWhereWaitingIsForbidden) {
+  const auto v = must(s_.upload(std::vector<int>{1, 2, 3}));
+  const Gate gate(device_);
+  gate.hold(s_);
+  Future<std::vector<int>> future = s_.read(v);
+  {
+    const NoWaitScope scope;
+    EXPECT_EQ(refusal(future.get(kLimit)), "wait_forbidden");
+    EXPECT_TRUE(future.valid());
+    gate.open();
+    // Met already: no wait, and so not forbidden.
+    EXPECT_TRUE(comes_true([&future] { return future.ready(); }));
+    EXPECT_EQ(must(future.get(kLimit)), (std::vector<int>{1, 2, 3}));
+  }
+}
+
+// Dropping it neither waits nor cancels.
+TEST_F(FutureTest, DroppingOneLeavesItsTaskAlone) {
+  const auto v = must(s_.upload(std::vector<int>(1000, 1)));
+  const Gate gate(device_);
+  gate.hold(s_);
+  std::atomic<bool> ran{false};
+  {
+    const Future<void> dropped = s_.host("f", {}, [&ran] { ran = true; });
+  }
+  {
+    const Future<std::vector<int>> dropped = s_.read(v);
+  }
+  Future<std::vector<int>> replaced = s_.read(v);
+  replaced = s_.read(v.view(0, 1));
+  EXPECT_FALSE(ran);
+  gate.open();
+  EXPECT_EQ(must(replaced.get(kLimit)), std::vector<int>(1, 1));
+  EXPECT_TRUE(ran);
+}
+
+// It keeps what it needs of the device.
+TEST_F(FutureTest, OutlivesAllOtherHandles) {
+  Future<std::vector<int>> future;
+  {
+    const Device device = must(Device::open("cpu?workers=1"));
+    const Stream stream = must(Stream::create(device));
+    const auto v = must(stream.upload(std::vector<int>(1000, 1)));
+    future = stream.read(v);
+  }
+  EXPECT_EQ(must(future.get(kLimit)), std::vector<int>(1000, 1));
+}
+
+}  // namespace
+}  // namespace thalweg::test
