@@ -127,9 +127,11 @@ Result<void> Device::synchronize(Deadline deadline, Site site) {
 }
 
 bool Device::poll() noexcept {
-  return queues_.with([](Queues& queues) {
+  // Destroyed last, without a lock: callables of the program are among it.
+  backend::Items freed;
+  return queues_.with([&freed](Queues& queues) {
     bool all = true;
-    for (Queue* const queue : queues.live) all = queue->poll() && all;
+    for (Queue* const queue : queues.live) all = queue->poll(freed) && all;
     return all;
   });
 }

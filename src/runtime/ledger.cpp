@@ -32,8 +32,9 @@ std::uint64_t Ledger::waits() const {
 
 WaitLedger Ledger::records() const {
   WaitLedger records = records_.with([](const WaitLedger& now) { return now; });
-  std::stable_sort(records.begin(), records.end(),
-                   [](const WaitRecord& a, const WaitRecord& b) { return a.total > b.total; });
+  std::sort(records.begin(), records.end(), [](const WaitRecord& a, const WaitRecord& b) {
+    return a.total != b.total ? a.total > b.total : a.site.line() < b.site.line();
+  });
   return records;
 }
 

@@ -330,12 +330,12 @@ Result<void> Queue::synchronize(Deadline deadline, Site site) {
   Result<order::Point> point = tail();
   if (!point) return std::move(point).error().at(site);
   THALWEG_TRY(device_->wait(*point, WaitReason::synchronize, deadline, site));
-  poll();
+  backend::Items freed;
+  poll(freed);
   return {};
 }
 
-bool Queue::poll() {
-  backend::Items freed;
+bool Queue::poll(backend::Items& freed) {
   const sync::Locked queue(slot_.lock);
   stream_->flush(freed);
   unpin(freed);

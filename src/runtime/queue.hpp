@@ -51,8 +51,9 @@ class Queue final : public thalweg::detail::QueueCore {
   // The point behind all that is enqueued, waits included: takes a serial when one is owed.
   Result<order::Point> tail();
 
-  // Lets finished work give back what it holds. True when all that is enqueued has passed.
-  bool poll();
+  // Moves what finished work held to `freed`, to be destroyed without a lock. True when all that is
+  // enqueued has passed.
+  bool poll(backend::Items& freed);
 
   // Adds this queue's counters to `sum`.
   void add_to(Statistics& sum) const;
