@@ -379,7 +379,6 @@ void Workers::run_cells(const KernelCode& code, const std::byte* arguments, cons
       asleep_.load(std::memory_order_seq_cst) != 0)
     wake_one(Wake::workers);
   take_cells(cells);
-  open_offers_.fetch_sub(1, std::memory_order_seq_cst);
   // Whoever helps is in a part of at most `chunk` cells.
   for (unsigned turn = 0;; ++turn) {
     const bool alone = offer->with([](Offer& place) {
@@ -417,7 +416,7 @@ bool Workers::help_with_cells() noexcept {
 void Workers::take_cells(Cells& cells) noexcept {
   for (;;) {
     const std::uint64_t first = cells.next.fetch_add(cells.chunk, std::memory_order_relaxed);
-    if (first >= cells.total) return;
+    if (first >= cells.total) break;
     try {
       cells.code.run(cells.arguments,
                      {cells.extent, first, std::min(first + cells.chunk, cells.total)});
@@ -428,6 +427,9 @@ void Workers::take_cells(Cells& cells) noexcept {
       cells.next.store(cells.total, std::memory_order_relaxed);
     }
   }
+  // Whoever finds first that nothing is left ends the offer: idle threads do not look at it again.
+  if (!cells.taken.exchange(true, std::memory_order_relaxed))
+    open_offers_.fetch_sub(1, std::memory_order_seq_cst);
 }
 
 // Measurement.

@@ -113,6 +113,7 @@ class Workers {
     std::uint64_t total;
     std::uint64_t chunk;
     std::atomic<std::uint64_t> next{0};
+    std::atomic<bool> taken{false};  // Nothing is left to take.
     sync::Guarded<std::exception_ptr, sync::SpinLock> thrown{sync::Rank::workers};
   };
 
@@ -148,7 +149,7 @@ class Workers {
   void remove_sleeper(sync::Sleeper& sleeper) noexcept;
 
   bool help_with_cells() noexcept;
-  static void take_cells(Cells& cells) noexcept;
+  void take_cells(Cells& cells) noexcept;
 
   void begin_task(Busy& busy) noexcept;
   void end_task(Busy& busy) noexcept;
