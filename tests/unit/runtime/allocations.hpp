@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// unit/runtime/allocations.hpp - how often this thread has asked the heap for memory.
+//
+// Counted by the program's own operator new. A build with a sanitizer keeps the sanitizer's, which
+// finds more: `kAllocationsCounted` is false there, and the tests skip.
+
+#pragma once
+
+#include <cstdint>
+
+namespace thalweg::test {
+
+extern const bool kAllocationsCounted;
+
+// Since the thread began.
+std::uint64_t allocations() noexcept;
+
+}  // namespace thalweg::test

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Once warm, submitting allocates nothing on the submitting thread.
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "thalweg/thalweg.hpp"
+#include "unit/runtime/allocations.hpp"
+
+namespace thalweg::test {
+namespace {
+
+// Runs `round`, which submits a few hundred tasks, until it is warm, and gives the allocations of
+// the rounds after that. Between rounds everything passes, so that no round is longer than the ones
+// before.
+std::uint64_t allocations_when_warm(const Device& device, const std::function<void()>& round) {
+  constexpr int kWarm = 20;
+  std::uint64_t sum = 0;
+  for (int i = 0; i != 2 * kWarm; ++i) {
+    const std::uint64_t before = allocations();
+    round();
+    if (i >= kWarm) sum += allocations() - before;
+    must(device.synchronize());
+  }
+  return sum;
+}
+
+class SteadyState : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (!kAllocationsCounted) GTEST_SKIP() << "A sanitizer's allocator is in use.";
+  }
+  Device device = must(Device::open(GetParam()));
+  Stream a = must(Stream::create(device));
+  Stream b = must(Stream::create(device));
+};
+
+// The counter counts: otherwise the other tests would hold for nothing.
+TEST_P(SteadyState, TheCounterCounts) {
+  const std::uint64_t before = allocations();
+  operator delete(operator new(1));
+  operator delete(operator new(64, std::align_val_t{64}), std::align_val_t{64});
+  EXPECT_EQ(allocations() - before, 2U);
+}
+
+TEST_P(SteadyState, FillsAndCopiesAllocateNothing) {
+  const auto x = must(Array<int>::create(a, 16));
+  const auto y = must(Array<int>::create(a, 16));
+  EXPECT_EQ(allocations_when_warm(device,
+                                  [&] {
+                                    for (int i = 0; i != 100; ++i) {
+                                      must(a.fill(x, i));
+                                      must(a.copy(y, x));
+                                      must(a.fill(y.view(4, 4), i));
+                                    }
+                                  }),
+            0U);
+}
+
+TEST_P(SteadyState, LaunchesOfThreeViewsAllocateNothing) {
+  const auto x = must(Array<int>::create(a, 16));
+  const auto y = must(Array<int>::create(a, 16));
+  const auto z = must(Array<int>::create(a, 16));
+  const auto k = kernel("k", [](Cell at, std::span<const int> p, std::span<const int> q, Out<int> r,
+                                int by) { r[at.x] = p[at.x] + q[at.x] + by; });
+  EXPECT_EQ(allocations_when_warm(device,
+                                  [&] {
+                                    for (int i = 0; i != 200; ++i)
+                                      must(a.launch(k, 16, x, y, z, i));
+                                  }),
+            0U);
+}
+
+// Two streams take turns on the same bytes: every task waits for one of the other stream.
+TEST_P(SteadyState, WaitsBetweenStreamsAllocateNothing) {
+  const auto x = must(Array<int>::create(a, 16));
+  const auto y = must(Array<int>::create(b, 16));
+  EXPECT_EQ(allocations_when_warm(device,
+                                  [&] {
+                                    for (int i = 0; i != 100; ++i) {
+                                      must(a.fill(x, i));
+                                      must(b.copy(y, x));
+                                      must(a.copy(x, y));
+                                    }
+                                  }),
+            0U);
+}
+
+TEST_P(SteadyState, EventsAndTimelinesAllocateNothing) {
+  const Event event = must(Event::create(device));
+  const Timeline timeline = must(Timeline::create(device));
+  const auto x = must(Array<int>::create(a, 16));
+  const auto y = must(Array<int>::create(b, 16));
+  std::uint64_t value = 0;
+  EXPECT_EQ(allocations_when_warm(device,
+                                  [&] {
+                                    for (int i = 0; i != 100; ++i) {
+                                      must(a.fill(x, i));
+                                      must(a.record(event));
+                                      must(b.wait_event(event));
+                                      must(b.fill(y, i));
+                                      must(a.wait(b));
+                                      must(b.wait(timeline, ++value));
+                                      must(timeline.signal(value));
+                                    }
+                                  }),
+            0U);
+}
+
+// A hundred times a fill between dropping and making a buffer: bytes go round, and the objects that
+// name them are all that is made.
+TEST_P(SteadyState, BuffersGoRound) {
+  const std::uint64_t made = allocations_when_warm(device, [&] {
+    for (int i = 0; i != 100; ++i) must(a.fill(must(Array<int>::create(a, 16)), i));
+  });
+  EXPECT_LE(made, 20U * 100 * 2);  // The allocation's record, and its place among the free blocks.
+  EXPECT_EQ(device.memory_usage().reserved_bytes, 256U);
+}
+
+INSTANTIATE_TEST_SUITE_P(Cpu, SteadyState, ::testing::Values("cpu?workers=1", "cpu?workers=3"));
+
+}  // namespace
+}  // namespace thalweg::test
