@@ -44,6 +44,7 @@ TEST(UniqueFunction, HoldsMoveOnlyCallablesWithState) {
   function();
   function();
   EXPECT_EQ(sum, 5);
+  calls = 0;
   UniqueFunction plain(&call);
   plain();
   EXPECT_EQ(calls, 1);

@@ -236,6 +236,26 @@ TEST(HostFunction, ItsCapturesGoInsideTheNoWaitScope) {
   EXPECT_EQ(seen, 1);
 }
 
+// The same for the error sink, which hears of a failed kernel, and of a failed host function whose
+// future nobody holds, on the thread that ran it: a sink that waited for the stream there would
+// wait for ever.
+TEST(ErrorSink, IsCalledInsideTheNoWaitScope) {
+  static std::atomic<int> inside;
+  static std::atomic<int> outside;
+  inside = outside = 0;
+  set_error_sink([](const Error&) { ++(NoWaitScope::active() ? inside : outside); });
+  const Device device = must(Device::open("cpu?workers=1&helping=off"));
+  const Stream s = must(Stream::create(device));
+  const Timeline gate = must(Timeline::create(device));
+  must(s.wait(gate, 1));
+  must(s.launch(kernel("k", [](Cell) { throw 1; }), 1));
+  static_cast<void>(s.host("f", {}, [] { throw 1; }));
+  must(gate.signal(1));
+  EXPECT_TRUE(comes_true([] { return inside + outside == 2; }));
+  set_error_sink({});
+  EXPECT_EQ(outside, 0);
+}
+
 // Exit with everything alive and in flight: streams that run, streams behind a gate, a kernel in
 // the middle, threads that submit. In a process of its own, which an alarm ends if it hangs.
 void exit_with_work_in_flight(const char* name) {

@@ -162,7 +162,8 @@ TEST(Timeline, AWaiterMayBeAddedAgainWhileItFires) {
 
 // A waiter that is gone when fire() returns, as one on the stack of a woken thread is.
 TEST(Timeline, AWaiterMayBeGoneWhenItHasFired) {
-  static int fired = 0;
+  static int fired;
+  fired = 0;
   struct Mortal : TimelineWaiter {};
   Timeline timeline;
   for (std::uint64_t value : {1, 2, 1, 3}) {
