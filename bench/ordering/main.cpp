@@ -47,11 +47,12 @@ Streams make_streams(const Device& device, std::size_t count) {
 template <class RunAll>
 Outcome timed(const Body& body, std::size_t tasks, const RunAll& run_all) {
   const std::uint64_t before = body.counter->get();
-  const std::uint64_t begin = ticks();
+  const Stopwatch watch;
   run_all();
-  const double ns = to_ns(ticks() - begin);
+  const double wall_ns = watch.wall_ns();
+  const double cpu_ns = watch.cpu_ns();
   Outcome outcome;
-  outcome.values.push_back({"task", "us", ns / 1e3 / static_cast<double>(tasks)});
+  add_times(outcome.values, "task", tasks, wall_ns, cpu_ns);
   outcome.checksum = body.counter->get() - before;
   return outcome;
 }

@@ -2,6 +2,8 @@
 
 #include "support/clock.hpp"
 
+#include <time.h>
+
 #include <vector>
 
 #include "support/values.hpp"
@@ -34,6 +36,12 @@ double timer_overhead_ns() {
     sample = ticks() - begin;
   }
   return to_ns(percentile(samples, 0.5));
+}
+
+double Stopwatch::process_cpu_ns() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return 1e9 * static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec);
 }
 
 }  // namespace thalweg::bench

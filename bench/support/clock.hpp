@@ -38,4 +38,21 @@ inline double to_ns(std::uint64_t elapsed_ticks) {
   return static_cast<double>(elapsed_ticks) * nanoseconds_per_tick();
 }
 
+// Time since the construction: of the wall, and of all processors by this process. On one core that
+// this process keeps busy both are the same, unless others took the core meanwhile: then only the
+// second one says what the work costs.
+class Stopwatch {
+ public:
+  Stopwatch() : begin_cpu_ns_(process_cpu_ns()), begin_(ticks()) {}
+
+  double wall_ns() const { return to_ns(ticks() - begin_); }
+  double cpu_ns() const { return process_cpu_ns() - begin_cpu_ns_; }
+
+ private:
+  static double process_cpu_ns();
+
+  double begin_cpu_ns_;
+  std::uint64_t begin_;
+};
+
 }  // namespace thalweg::bench

@@ -101,34 +101,43 @@ void launch_with(const Stream& stream, const Kernel<F>& code,
   }(std::make_index_sequence<N>{});
 }
 
+// Adds what a stopwatch says for each of `count` tasks: `name`, and `name cpu`.
+inline void add_times(std::vector<Value>& values, const std::string& name, std::size_t count,
+                      double wall_ns, double cpu_ns) {
+  const double scale = 1e-3 / static_cast<double>(count);
+  values.push_back({name, "us", wall_ns * scale});
+  values.push_back({name + " cpu", "us", cpu_ns * scale});
+}
+
 // Times each call of `submit`, then `finish` with them, and adds `task with timer` and the
 // percentiles of a submission.
 template <class Submit, class Finish>
 void time_each(std::vector<Value>& values, std::size_t count, const Submit& submit,
                const Finish& finish) {
   std::vector<std::uint64_t> samples(count);
-  const std::uint64_t begin = ticks();
+  const Stopwatch watch;
   for (std::size_t i = 0; i < count; ++i) {
     const std::uint64_t before = ticks();
     submit(i);
     samples[i] = ticks() - before;
   }
   finish();
-  const double total_ns = to_ns(ticks() - begin);
-  values.push_back({"task with timer", "us", total_ns / 1e3 / static_cast<double>(count)});
+  const double wall_ns = watch.wall_ns();
+  add_times(values, "task with timer", count, wall_ns, watch.cpu_ns());
   values.push_back({"submit p50", "ns", to_ns(percentile(samples, 0.5))});
   values.push_back({"submit p99", "ns", to_ns(percentile(samples, 0.99))});
   values.push_back({"submit p99.9", "ns", to_ns(percentile(samples, 0.999))});
 }
 
-// Times all calls together: the metric `task`.
+// Times all calls together: the metrics `task` and `task cpu`.
 template <class Submit, class Finish>
 void time_all(std::vector<Value>& values, std::size_t count, const Submit& submit,
               const Finish& finish) {
-  const std::uint64_t begin = ticks();
+  const Stopwatch watch;
   for (std::size_t i = 0; i < count; ++i) submit(i);
   finish();
-  values.push_back({"task", "us", to_ns(ticks() - begin) / 1e3 / static_cast<double>(count)});
+  const double wall_ns = watch.wall_ns();
+  add_times(values, "task", count, wall_ns, watch.cpu_ns());
 }
 
 }  // namespace thalweg::bench
