@@ -347,11 +347,11 @@ class TinyBackend {
     const auto access = [&task](std::size_t i) { return task.accesses[i]; };
     switch (task.kind) {
       case neutral::TaskKind::fill:
-        return [to = access(0), pattern = std::array{task.pattern[0], task.pattern[1]},
-                step = task.pattern_bytes] {
-          for (std::uint64_t row = 0; row != to.rows; ++row)
-            for (std::uint64_t at = 0; at != to.row_bytes; at += step)
-              std::memcpy(bytes(to) + row * to.pitch + at, pattern.data(), step);
+        return [to = bytes(access(0)), shape = access(0),
+                pattern = std::array{task.pattern[0], task.pattern[1]}, step = task.pattern_bytes] {
+          for (std::uint64_t row = 0; row != shape.rows; ++row)
+            for (std::uint64_t at = 0; at != shape.row_bytes; at += step)
+              std::memcpy(to + row * shape.pitch + at, pattern.data(), step);
         };
       case neutral::TaskKind::copy:
         return copy(bytes(access(0)), access(0).pitch, bytes(access(1)), access(1).pitch,
