@@ -148,11 +148,13 @@ TEST(WaitUntilDeathTest, TheLeastDeadlineIsOver) {
 TEST(EndOf, CountsFromNow) {
   EXPECT_FALSE(sync::end_of(Deadline()));
   EXPECT_FALSE(sync::end_of(nanoseconds::max()));
-  const auto now = steady_clock::now();
-  EXPECT_GE(*sync::end_of(nanoseconds(10)), now);
-  EXPECT_GT(*sync::end_of(std::chrono::hours(24)), now);
-  EXPECT_LT(*sync::end_of(std::chrono::hours(-1)), steady_clock::now());
-  EXPECT_LT(*sync::end_of(nanoseconds::min()), steady_clock::now());
+  const auto before = steady_clock::now();
+  EXPECT_GE(*sync::end_of(nanoseconds(10)), before);
+  EXPECT_GT(*sync::end_of(std::chrono::hours(24)), before);
+  for (const nanoseconds over : {nanoseconds(0), nanoseconds(-1), nanoseconds::min()}) {
+    const sync::TimePoint end = *sync::end_of(over);
+    EXPECT_LE(end, steady_clock::now());
+  }
 }
 
 }  // namespace
