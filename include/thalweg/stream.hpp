@@ -5,7 +5,8 @@
 // Tasks of one stream run in the order of their submission. Tasks of different streams run as they
 // like, except that a task waits for the earlier tasks it conflicts with: those that write bytes it
 // touches, or touch bytes it writes. The runtime finds them from the accesses; nobody places
-// events.
+// events. "Earlier" is the order of submission: where a stage reads what the stage before made of
+// its neighbours, submit that stage for all parts first.
 //
 // A Stream is a shared handle: a copy is another handle to the same queue. When the last one goes,
 // what is enqueued still runs, and nobody waits for it.
@@ -86,12 +87,15 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   static Result<Stream> with_priority(const Device& device, int priority,
                                       Site site = Site::current());
 
-  // Runs `kernel` on every cell of `grid` (at most 2^40 cells; none is fine), with a View or Array
-  // for each span or Out parameter and a value for each scalar.
+  // Runs `kernel` on every cell of `grid`, with a View or Array for each span or Out parameter and
+  // a value for each scalar. No cells are fine.
+  // Errors: invalid_size, when a count is below zero, there are more than 2^40 cells, or the
+  //         arguments have more than 4096 bytes.
   template <class F, class... Args>
   Result<Task> launch(const Kernel<F>& kernel, const Grid& grid, const Args&... args) const;
 
   // Sets each element of `to` to `value`.
+  // Errors: unsupported, unless an element has 1, 2, 4, 8 or 16 bytes.
   template <Viewable V>
   Result<Task> fill(const V& to, const ElementOf<V>& value, Site site = Site::current()) const {
     static_assert(!std::is_const_v<ElementOf<V>>, "A View<const T> can only be read.");

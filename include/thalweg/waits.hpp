@@ -22,8 +22,8 @@ enum class WaitReason : std::uint8_t { synchronize, event, future, timeline };
 // The name of the enumerator.
 THALWEG_EXPORT std::string_view name(WaitReason reason) noexcept;
 
-// The waits of one reason at one call site. Only waits that really waited are counted; what was
-// passed already costs nothing and is not in the ledger.
+// The waits of one reason at one call site. Only waits that really waited are counted, those that
+// ended with `timeout` included; what was passed already costs nothing and is not in the ledger.
 struct WaitRecord {
   WaitReason reason = WaitReason::synchronize;
   std::source_location site;

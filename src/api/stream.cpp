@@ -32,7 +32,10 @@ Result<void> check_parts(const ViewParts& view, std::source_location site) {
         site);
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(view.count, std::uint64_t{view.element_bytes}, &bytes))
-    return detail::too_many_elements(view.count, view.element_bytes, site);
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("{} elements of {} bytes are outside memory of {} bytes.", view.count,
+                             view.element_bytes, view.memory->size_bytes),
+                 site);
   if ((view.offset_bytes & (view.alignment_bytes - 1)) != 0)  // A power of two.
     return Error(ErrorKind::invalid_argument,
                  fmt::format("A view at byte {} is not aligned to its elements' {} bytes.",

@@ -16,9 +16,10 @@ template <class Hook>
 class Slot {
  public:
   void set(Hook hook) {
+    // The former hook is destroyed without the lock: what it captured may log.
     auto next = hook ? std::make_shared<const Hook>(std::move(hook)) : nullptr;
     std::lock_guard lock(mutex_);
-    hook_ = std::move(next);
+    hook_.swap(next);
     present_.store(hook_ != nullptr, std::memory_order_release);
   }
 

@@ -16,9 +16,6 @@
 namespace thalweg::runtime {
 namespace {
 
-// Kernels a queue pins before it looks for some it can let go.
-constexpr std::size_t kPinsMin = 64;
-
 using thalweg::detail::AllocationCore;
 using thalweg::detail::EventCore;
 using thalweg::detail::QueueCore;
@@ -56,7 +53,7 @@ class StagedBytes final : public Counted {
 class Queue::Retirement final : public neutral::Completion {
  public:
   explicit Retirement(Queue& queue) noexcept : queue_(queue) {}
-  void complete(const Error*) noexcept override { queue_.finalize(); }
+  void complete(const Error*) noexcept override { queue_.end_step(); }
 
  private:
   Queue& queue_;
@@ -116,45 +113,16 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
       map.apply(access, point, *table);
     }
   }
-  if (task.code != nullptr) pin(*task.code, serial);
+  if (task.code != nullptr) slot_.kernels.add(*task.code, serial);
   ++counters_.submissions;
   return point;
-}
-
-void Queue::pin(const KernelCode& code, Serial serial) {
-  if (latest_pin_ < pins_.size() && pins_[latest_pin_].code.get() == &code) [[likely]] {
-    pins_[latest_pin_].last = serial;
-    return;
-  }
-  for (latest_pin_ = 0; latest_pin_ != pins_.size(); ++latest_pin_) {
-    if (pins_[latest_pin_].code.get() != &code) continue;
-    pins_[latest_pin_].last = serial;
-    return;
-  }
-  pins_.push_back({Ref<const KernelCode>::share(&code), serial});
-}
-
-// Lets go of kernels that only this queue holds and that have run.
-void Queue::unpin(backend::Items& freed) {
-  latest_pin_ = 0;
-  std::erase_if(pins_, [&](const Pin& pin) {
-    if (pin.code->references() != 1 || !passed(order::Point(slot_.index, pin.last))) return false;
-    pin.code->retain();
-    freed.push_back(Ref<Counted>::adopt(const_cast<KernelCode*>(pin.code.get())));
-    return true;
-  });
 }
 
 Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive) {
   THALWEG_TRY(check(task));
   std::optional<Result<order::Point>> done;
-  backend::Items freed;
   {
     const sync::Locked queue(slot_.lock);
-    if (pins_.size() >= pins_looked_at_) [[unlikely]] {
-      unpin(freed);
-      pins_looked_at_ = std::max(kPinsMin, 2 * pins_.size());
-    }
     if (at_home(task)) [[likely]]
       done.emplace(hand_over(task, nullptr));
   }
@@ -186,10 +154,15 @@ Result<void> Queue::place_waits() {
   Registry& registry = Registry::instance();
   order::choose_waits(slot_.order, registry.candidates(), registry.table(), registry.waits(),
                       waits_);
+  std::uint64_t left = registry.waits().size();
   for (const order::Point wait : registry.waits()) {
     Slot& source = registry.slot(wait.queue());
     Result<Serial> covered = stream_->wait_for(*source.stream, wait.serial());
-    if (!covered) return std::move(covered).error();
+    if (!covered) {
+      waits_.placed -= left;
+      return std::move(covered).error();
+    }
+    --left;
     order::merge_wait(slot_.order, order::Point(wait.queue(), *covered), registry.table());
   }
   return {};
@@ -338,7 +311,6 @@ Result<void> Queue::synchronize(Deadline deadline, Site site) {
 bool Queue::poll(backend::Items& freed) {
   const sync::Locked queue(slot_.lock);
   stream_->flush(freed);
-  unpin(freed);
   return !slot_.order.wait_owed() && passed(program_end());
 }
 
@@ -362,15 +334,17 @@ Result<Ref<AllocationCore>> Queue::allocate(std::uint64_t size_bytes,
                                             const AllocationOptions& options, Site site) {
   backend::Block block;
   if (size_bytes != 0) {
-    if (size_bytes > order::AccessMap::kSizeMax)
-      return Error(ErrorKind::invalid_size,
-                   fmt::format("A buffer of {} bytes is larger than {} bytes.", size_bytes,
-                               order::AccessMap::kSizeMax),
-                   site);
     Result<backend::Block> reserved =
         reserve(backend::MemoryKind::device, size_bytes, {options.alignment_bytes, options.tag});
     if (!reserved) return std::move(reserved).error().at(site);
     block = *reserved;
+    if (size_bytes > order::AccessMap::kSizeMax) {
+      device_->take_back(block, {});
+      return Error(ErrorKind::out_of_memory,
+                   fmt::format("A buffer of {} bytes is larger than the limit of {} bytes.",
+                               size_bytes, order::AccessMap::kSizeMax),
+                   site);
+    }
   }
   auto allocation = make_ref<Allocation>(device_, slot_, block, size_bytes);
   if (block.in_use_on_home && !plant::planted(plant::Bug::empty_birth)) {
@@ -384,22 +358,28 @@ Result<Ref<AllocationCore>> Queue::allocate(std::uint64_t size_bytes,
 
 // The end.
 
-// What is enqueued still runs, and what is told at its end finalizes.
+// What is enqueued still runs. Two steps end the queue, and whoever makes the second one finalizes:
+// the last task has passed, and it was announced.
 void Queue::last_reference_gone() noexcept {
   auto retirement = make_ref<Retirement>(*this);
   neutral::Task last;
   last.kind = neutral::TaskKind::last;
   last.completion = retirement.get();
-  // Under the lock, wake-up included: finalize() takes it, so *this stays until it is released.
-  //
-  // Refused: only when the system has no memory left for a slot. The queue then stays for good:
-  // what is enqueued runs, and nothing is freed under it.
-  const sync::Locked queue(slot_.lock);
-  if (stream_->submit(last, Serial{slot_.order.last().value + 1})) {
+  {
+    const sync::Locked queue(slot_.lock);
+    // Refused: only when the system has no memory left for a slot. The queue then stays for good:
+    // what is enqueued runs, and nothing is freed under it.
+    if (!stream_->submit(last, Serial{slot_.order.last().value + 1})) return;
     slot_.order.take();
     ending_ = true;
-    stream_->announce();
   }
+  stream_->announce();
+  end_step();
+}
+
+// Memory ordering: acquire and release: what the first did happens before the second finalizes.
+void Queue::end_step() noexcept {
+  if (end_steps_.fetch_sub(1, std::memory_order_acq_rel) == 1) finalize();
 }
 
 void Queue::finalize() noexcept {

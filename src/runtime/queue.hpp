@@ -6,6 +6,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -62,6 +63,7 @@ class Queue final : public thalweg::detail::QueueCore {
   class Retirement;
 
   void last_reference_gone() noexcept override;
+  void end_step() noexcept;
   void finalize() noexcept;
 
   Result<void> check(const neutral::Task& task) const;
@@ -76,8 +78,6 @@ class Queue final : public thalweg::detail::QueueCore {
   Result<backend::Block> reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
                                  const backend::ReserveOptions& options);
   void keep(Ref<Counted> item, std::uint64_t size_bytes);
-  void pin(const KernelCode& code, Serial serial) THALWEG_REQUIRES(slot_.lock);
-  void unpin(backend::Items& freed) THALWEG_REQUIRES(slot_.lock);
 
   const Ref<Device> device_;
   Slot& slot_;
@@ -85,18 +85,9 @@ class Queue final : public thalweg::detail::QueueCore {
   const QueueId id_ = make_id<QueueId>();
   const int priority_;
   const std::string name_;
+  std::atomic<int> end_steps_{2};
 
   bool ending_ THALWEG_GUARDED_BY(slot_.lock) = false;  // The last task is enqueued.
-
-  // Kernels that tasks of this queue may still run, each with the last of them: a launch touches
-  // the count of references only when the queue meets the kernel for the first time.
-  struct Pin {
-    Ref<const KernelCode> code;
-    Serial last;
-  };
-  std::vector<Pin> pins_ THALWEG_GUARDED_BY(slot_.lock);
-  std::size_t latest_pin_ THALWEG_GUARDED_BY(slot_.lock) = 0;
-  std::size_t pins_looked_at_ THALWEG_GUARDED_BY(slot_.lock) = 64;  // When there are so many again.
 
   order::WaitCounts waits_ THALWEG_GUARDED_BY(slot_.lock);
   Statistics counters_ THALWEG_GUARDED_BY(slot_.lock);

@@ -21,6 +21,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/kernel_uses.hpp"
 #include "sync/lock.hpp"
 #include "sync/timeline.hpp"
 #include "thalweg/backend/driver.hpp"
@@ -40,10 +41,11 @@ struct alignas(64) Slot final : backend::Progress {
   const order::QueueIndex index;
   sync::SpinLock lock{sync::Rank::queue};
   order::QueueOrder order;                  // Guarded as queue_order.hpp says.
+  KernelUses kernels;                       // Guarded by the lock.
   backend::DriverStream* stream = nullptr;  // Guarded by both locks; null when nobody has the slot.
 };
 
-class Registry {
+class Registry final : public KernelKeeper {
  public:
   // Made on first use, never destroyed.
   static Registry& instance() noexcept;
@@ -65,6 +67,9 @@ class Registry {
   sync::SpinLock& submission() noexcept THALWEG_THREAD_ATTRIBUTE(lock_returned(submission_)) {
     return submission_;
   }
+
+  // The kernel lives until every queue that launched it has come that far.
+  void let_go(KernelCode& code) noexcept override;
 
   // Guarded by submission().
   order::QueueTable& table() noexcept { return table_; }

@@ -10,6 +10,7 @@ namespace thalweg::sync {
 std::optional<TimePoint> end_of(Deadline deadline) noexcept {
   if (!deadline.within()) return std::nullopt;
   const TimePoint now = std::chrono::steady_clock::now();
+  if (deadline.within()->count() <= 0) return now;
   if (*deadline.within() > TimePoint::max() - now) return std::nullopt;
   return now + *deadline.within();
 }

@@ -39,6 +39,7 @@ class Sleeper : private TimelineWaiter {
   // For lists of sleepers.
   Sleeper* next_sleeper = nullptr;
   Sleeper* previous_sleeper = nullptr;
+  std::uint64_t help_epoch = 0;  // The call for help it was woken for last.
 
  private:
   // Bits of word_.

@@ -16,6 +16,7 @@
 //
 // Threads:    external synchronization: the runtime's lock of the pool; `find` also reads the home
 //             queue's order and needs that queue's lock.
+// Cost:       a find looks at each cached block of the size until one is safe.
 // Bound:      cached bytes are at most the live ones and 64 MiB more; see MemoryPool::grow.
 
 #pragma once
@@ -59,10 +60,7 @@ class MemoryPool final : public MemorySource {
   // A cached block of `rounded` bytes, or at most a quarter more, that is safe for `home`.
   std::optional<Block> find(std::uint64_t rounded, std::uint64_t size_bytes,
                             const order::QueueOrder& home) {
-    constexpr int kLooksMax = 64;
-    int looks = 0;
-    for (auto it = free_.lower_bound(rounded); it != free_.end() && looks < kLooksMax;
-         ++it, ++looks) {
+    for (auto it = free_.lower_bound(rounded); it != free_.end(); ++it) {
       if (it->first - rounded > rounded / 4) break;
       Free& free = it->second;
       free.uses.remove_if([this](order::Point point) { return passed_(point); });

@@ -8,6 +8,7 @@
 
 #include <chrono>
 #include <optional>
+#include <ratio>
 
 #include "thalweg/base/export.hpp"
 
@@ -27,15 +28,26 @@ class Deadline {
  public:
   constexpr Deadline() noexcept = default;
 
+  // A duration of more nanoseconds than there are is the longest, or the least, that there is.
   template <class Rep, class Period>
   constexpr Deadline(std::chrono::duration<Rep, Period> within) noexcept
-      : within_(std::chrono::duration_cast<std::chrono::nanoseconds>(within)) {}
+      : within_(saturated(within)) {}
 
   constexpr const std::optional<std::chrono::nanoseconds>& within() const noexcept {
     return within_;
   }
 
  private:
+  template <class Rep, class Period>
+  static constexpr std::chrono::nanoseconds saturated(
+      std::chrono::duration<Rep, Period> within) noexcept {
+    using std::chrono::nanoseconds;
+    const std::chrono::duration<double, std::nano> rough(within);
+    if (rough >= nanoseconds::max()) return nanoseconds::max();
+    if (rough <= nanoseconds::min()) return nanoseconds::min();
+    return std::chrono::duration_cast<nanoseconds>(within);
+  }
+
   std::optional<std::chrono::nanoseconds> within_;
 };
 

@@ -8,6 +8,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <source_location>
@@ -43,9 +44,29 @@ struct Parameter {
   std::uint32_t size_bytes = 0;  // Of the scalar, or of one element.
 };
 
+class KernelCode;
+
+// Who sees to it that a kernel outlives the launches that were accepted.
+class KernelKeeper {
+ public:
+  // No handle to `code` is left. Deletes it (KernelCode::destroy), now or when it has run.
+  virtual void let_go(KernelCode& code) noexcept = 0;
+
+ protected:
+  ~KernelKeeper() = default;
+};
+
 // A kernel's name, parameters and implementations. Made by `kernel()`.
 class KernelCode : public Counted {
  public:
+  // Called by the runtime with every launch.
+  void kept_by(KernelKeeper& keeper) const noexcept {
+    keeper_.store(&keeper, std::memory_order_relaxed);
+  }
+
+  // REQUIRES: no launch will run any more, and no handle is left.
+  void destroy() noexcept { delete this; }
+
   std::string_view name() const noexcept { return name_; }
   std::span<const Parameter> parameters() const noexcept { return parameters_; }
 
@@ -63,7 +84,14 @@ class KernelCode : public Counted {
   std::span<const Parameter> parameters_;
 
  private:
+  void last_reference_gone() noexcept override {
+    // The last handle saw every launch: whoever launched held one.
+    KernelKeeper* const keeper = keeper_.load(std::memory_order_relaxed);
+    keeper != nullptr ? keeper->let_go(*this) : destroy();
+  }
+
   Run run_;
+  mutable std::atomic<KernelKeeper*> keeper_{nullptr};
 };
 
 // Someone who waits for a value of a timeline. It belongs to whoever waits: nothing is allocated.

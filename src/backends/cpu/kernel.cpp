@@ -13,7 +13,6 @@
 
 #include "backends/cpu/workers.hpp"
 #include "thalweg/base/log.hpp"
-#include "thalweg/base/no_wait.hpp"
 
 #if defined(__GNUC__)
 #include <cstdlib>
@@ -74,7 +73,6 @@ void run_copy(const CopyBody& copy) noexcept {
 
 std::optional<Error> run_kernel(const KernelBody& kernel, Workers& workers) {
   const auto* const arguments = reinterpret_cast<const std::byte*>(&kernel + 1);
-  const NoWaitScope no_wait;
   try {
     workers.run_cells(*kernel.code, arguments, kernel.extent);
     return std::nullopt;
@@ -84,7 +82,6 @@ std::optional<Error> run_kernel(const KernelBody& kernel, Workers& workers) {
 }
 
 std::optional<Error> run_host(HostBody& host) {
-  const NoWaitScope no_wait;
   try {
     host.function();
     return std::nullopt;

@@ -131,13 +131,22 @@ void Workers::wake_one(Wake wake) noexcept {
     futex_wakes_.fetch_add(1, std::memory_order_relaxed);
   } else if (wake == Wake::anybody && sleeping_hosts_.load(std::memory_order_seq_cst) != 0) {
     // All workers are busy: a host that waits may be able to run what is ready.
-    const bool woke = sleepers_.with([](sync::Sleeper*& first) {
-      for (sync::Sleeper* sleeper = first; sleeper != nullptr; sleeper = sleeper->next_sleeper)
-        if (sleeper->nudge()) return true;
-      return false;
-    });
-    if (woke) futex_wakes_.fetch_add(1, std::memory_order_relaxed);
+    help_epoch_.fetch_add(1, std::memory_order_seq_cst);
+    nudge_next();
   }
+}
+
+// Wakes a host that was not woken for the latest of the calls for help. One who can do nothing
+// passes it on: each is woken at most once a call.
+void Workers::nudge_next() noexcept {
+  const bool woke = sleepers_.with([this](sync::Sleeper*& first) {
+    const std::uint64_t epoch = help_epoch_.load(std::memory_order_seq_cst);
+    for (sync::Sleeper* sleeper = first; sleeper != nullptr; sleeper = sleeper->next_sleeper) {
+      if (std::exchange(sleeper->help_epoch, epoch) != epoch) return sleeper->nudge();
+    }
+    return false;
+  });
+  if (woke) futex_wakes_.fetch_add(1, std::memory_order_relaxed);
 }
 
 bool Workers::any_ready() const noexcept {
@@ -147,43 +156,50 @@ bool Workers::any_ready() const noexcept {
 }
 
 Queue* Workers::pick() noexcept {
-  const std::uint64_t rotation = rotation_.fetch_add(1, std::memory_order_relaxed);
   for (Level& level : levels_) {
     while (level.summary.load(std::memory_order_seq_cst) != 0) {
-      if (Queue* const queue = pick(level, rotation)) return queue;
+      if (Queue* const queue = pick(level)) return queue;
     }
   }
   return nullptr;
 }
 
-// One look at the level: null when the bits it took were stale or there were none.
-Queue* Workers::pick(Level& level, std::uint64_t rotation) noexcept {
-  // From a place that moves on: no queue is last for ever.
-  const auto first_from = [](std::uint64_t bits, std::uint64_t start) {
-    const int shift = static_cast<int>(start % 64);
-    return (static_cast<unsigned>(std::countr_zero(std::rotr(bits, shift))) + start) % 64;
-  };
-  const std::uint64_t summary = level.summary.load(std::memory_order_seq_cst);
-  if (summary == 0) return nullptr;
-  const std::uint64_t w = first_from(summary, rotation / 64);
+// One look at the level: null when the bit it took was stale or there was none. It begins behind
+// the latest place that was picked, so queues of a level take turns.
+Queue* Workers::pick(Level& level) noexcept {
+  const std::uint32_t cursor = level.cursor.load(std::memory_order_relaxed);
+  std::size_t w = cursor / 64;
+  std::uint64_t bits = level.words[w].load(std::memory_order_seq_cst) & ~std::uint64_t{0}
+                                                                            << cursor % 64;
+  if (bits == 0) {
+    const std::uint64_t summary = level.summary.load(std::memory_order_seq_cst);
+    if (summary == 0) return nullptr;
+    const std::uint64_t behind = std::rotr(summary, static_cast<int>((w + 1) % 64));
+    w = (static_cast<std::size_t>(std::countr_zero(behind)) + w + 1) % 64;
+    bits = level.words[w].load(std::memory_order_seq_cst);
+  }
   std::atomic<std::uint64_t>& word = level.words[w];
-  const std::uint64_t bits = word.load(std::memory_order_seq_cst);
   if (bits == 0) {
     level.summary.fetch_and(~(std::uint64_t{1} << w), std::memory_order_seq_cst);
     if (word.load(std::memory_order_seq_cst) != 0)
       level.summary.fetch_or(std::uint64_t{1} << w, std::memory_order_seq_cst);
     return nullptr;
   }
-  const std::uint64_t b = first_from(bits, rotation);
+  const auto b = static_cast<std::uint32_t>(std::countr_zero(bits));
+  const std::uint32_t place = static_cast<std::uint32_t>(w) * 64 + b;
+  level.cursor.store((place + 1) % kQueuesMax, std::memory_order_relaxed);
   // The bit goes before the state is tried: a queue made ready after that sets it again.
   word.fetch_and(~(std::uint64_t{1} << b), std::memory_order_seq_cst);
-  Queue* const queue = queues_[w * 64 + b].load(std::memory_order_acquire);
+  Queue* const queue = queues_[place].load(std::memory_order_acquire);
   return queue != nullptr && queue->take() ? queue : nullptr;
 }
 
 // Workers.
 
 void Workers::work() noexcept {
+  // Whatever runs here, destructors and the error sink included, must not wait for a queue: it may
+  // be the one that runs.
+  const NoWaitScope no_wait;
   os::sharpen_timers();
   for (;;) {
     if (Queue* const queue = pick()) {
@@ -272,6 +288,7 @@ bool Workers::drive(order::Point target) noexcept {
             break;
           }
           const Queue::Permit permit{upto, std::numeric_limits<std::uint32_t>::max(), false};
+          const NoWaitScope no_wait;
           if (queue->run(permit) != Queue::End::stopped) break;
           // A queue that is stopped at its limit is announced again: others may wait for the rest.
           // One that is stopped at a host function is for workers.
@@ -320,7 +337,10 @@ Result<void> Workers::wait(order::Point point, Deadline deadline) {
   sync::Sleeper sleeper(timeline, point.serial().value);
   add_sleeper(sleeper);
   // From here on a nudge is remembered, so nothing that becomes ready is missed.
-  while (!drive(point) && sleeper.sleep(std::nullopt) == sync::Sleeper::Woken::nudged) {
+  for (bool nudged = false; !drive(point);) {
+    if (nudged) nudge_next();
+    if (sleeper.sleep(std::nullopt) == sync::Sleeper::Woken::reached) break;
+    nudged = true;
   }
   remove_sleeper(sleeper);
   return {};
@@ -403,10 +423,7 @@ bool Workers::help_with_cells() noexcept {
       return place.cells;
     });
     if (cells == nullptr) continue;
-    {
-      const NoWaitScope no_wait;
-      take_cells(*cells);
-    }
+    take_cells(*cells);
     offer.with([](Offer& place) { --place.helpers; });
     return true;
   }

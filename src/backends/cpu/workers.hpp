@@ -102,6 +102,7 @@ class Workers {
 
   struct alignas(64) Level {
     std::atomic<std::uint64_t> summary{0};
+    std::atomic<std::uint32_t> cursor{0};  // The place after the latest that was picked.
     std::array<std::atomic<std::uint64_t>, kWords> words{};
   };
 
@@ -136,13 +137,14 @@ class Workers {
   void work() noexcept;
   void retire() noexcept;
   Queue* pick() noexcept;
-  Queue* pick(Level& level, std::uint64_t rotation) noexcept;
+  Queue* pick(Level& level) noexcept;
   bool any_ready() const noexcept;
   void run_queue(Queue& queue) noexcept;
   bool idle() noexcept;
   bool sleep() noexcept;
   bool something_to_do() const noexcept;
   void wake_one(Wake wake) noexcept;
+  void nudge_next() noexcept;
 
   bool drive(order::Point target) noexcept;
   void add_sleeper(sync::Sleeper& sleeper) noexcept;
@@ -169,7 +171,6 @@ class Workers {
   std::atomic<std::uint32_t> epoch_{0};        // The futex word.
   std::atomic<bool> stopping_{false};
   std::atomic<unsigned> threads_{0};
-  std::atomic<std::uint64_t> rotation_{0};
 
   std::array<sync::Guarded<Offer, sync::SpinLock>, kOffers> offers_{
       sync::Guarded<Offer, sync::SpinLock>(sync::Rank::workers),
@@ -178,9 +179,10 @@ class Workers {
       sync::Guarded<Offer, sync::SpinLock>(sync::Rank::workers)};
   std::atomic<unsigned> open_offers_{0};
 
-  // Hosts that are blocked and would rather help. First in, first nudged.
+  // Hosts that are blocked and would rather help.
   sync::Guarded<sync::Sleeper*, sync::SpinLock> sleepers_{sync::Rank::workers, nullptr};
   std::atomic<unsigned> sleeping_hosts_{0};
+  std::atomic<std::uint64_t> help_epoch_{0};  // Counts calls for help.
 
   std::atomic<std::uint64_t> futex_wakes_{0};
   std::atomic<std::uint64_t> failures_{0};
