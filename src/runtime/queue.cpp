@@ -346,14 +346,32 @@ Result<Ref<AllocationCore>> Queue::allocate(std::uint64_t size_bytes,
                    site);
     }
   }
-  auto allocation = make_ref<Allocation>(device_, slot_, block, size_bytes);
+  order::Point birth;
   if (block.in_use_on_home && !plant::planted(plant::Bug::empty_birth)) {
     // The bytes are free for what home enqueues from now on: others wait for home's present end.
-    Result<order::Point> birth = tail();
-    if (!birth) return std::move(birth).error().at(site);
-    allocation->map().set_birth(*birth);
+    Result<order::Point> end = tail();
+    if (!end) {
+      device_->take_back(block, everything_before());
+      return std::move(end).error().at(site);
+    }
+    birth = *end;
   }
+  auto allocation = make_ref<Allocation>(device_, slot_, block, size_bytes);
+  allocation->map().set_birth(birth);
   return Ref<AllocationCore>(std::move(allocation));
+}
+
+// What the queue's next task comes after: contains all former uses of a block found for it.
+order::PointSet Queue::everything_before() const {
+  order::PointSet points;
+  const sync::Locked queue(slot_.lock);
+  const order::Frontier& frontier = slot_.order.frontier();
+  for (std::size_t i = 0; i != frontier.width(); ++i) {
+    const auto index = static_cast<order::QueueIndex>(i);
+    points.add(order::Point(index, frontier.of(index)));
+  }
+  points.add(slot_.order.tail());
+  return points;
 }
 
 // The end.

@@ -77,6 +77,7 @@ class Queue final : public thalweg::detail::QueueCore {
   order::Point program_end() const noexcept THALWEG_REQUIRES(slot_.lock);
   Result<backend::Block> reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
                                  const backend::ReserveOptions& options);
+  order::PointSet everything_before() const;
   void keep(Ref<Counted> item, std::uint64_t size_bytes);
 
   const Ref<Device> device_;
