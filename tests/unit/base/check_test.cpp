@@ -13,6 +13,7 @@ namespace {
 
 // The condition, the file and the message are printed, and the message is made only then.
 TEST(CheckDeathTest, AbortsWithConditionPlaceAndMessage) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   int made = 0;
   const auto message = [&made](const char* text) {
     ++made;
@@ -26,6 +27,7 @@ TEST(CheckDeathTest, AbortsWithConditionPlaceAndMessage) {
 
 // An assertion is a check in a build with assertions, and nothing at all in another.
 TEST(CheckDeathTest, AnAssertionIsForBuildsWithAssertions) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
 #if defined(NDEBUG)
   int evaluated = 0;
   THALWEG_ASSERT(++evaluated != 1, "not compiled");

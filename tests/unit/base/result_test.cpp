@@ -103,6 +103,7 @@ TEST(Result, AnErrorPassesBetweenTypes) {
 
 // must() gives the value, and ends the process with status 1 and the error's text otherwise.
 TEST(ResultDeathTest, MustEndsTheProcessWithTheError) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EQ(must(half(4)), 2);
   EXPECT_EQ(*must(boxed(5)), 5);
   must(even(2));
