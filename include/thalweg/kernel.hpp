@@ -171,7 +171,9 @@ class TypedKernelCode final : public KernelCode {
         ParameterTraits<std::tuple_element_t<I, Parameters>>::unpack(packed + kOffsets[I])...};
     const Extent extent = cells.extent;
     std::uint64_t index = cells.first;
-    Cell cell{index % extent.x, index / extent.x % extent.y, index / extent.x / extent.y};
+    Cell cell;
+    if (index != 0)
+      cell = {index % extent.x, index / extent.x % extent.y, index / extent.x / extent.y};
     while (index < cells.last) {
       const std::uint64_t left = cells.last - index;
       const std::uint64_t row = extent.x - cell.x;

@@ -23,25 +23,52 @@ constexpr std::size_t kArgumentBytesMax = 4096;
 constexpr std::size_t kAccessesMax = 256;
 
 // Whether the view names memory, is aligned, and counts bytes. Its range is checked by the runtime.
-Result<void> check_parts(const ViewParts& view, std::source_location site) {
+bool well_formed(const ViewParts& view) noexcept {
+  std::uint64_t bytes = 0;
+  return view.memory != nullptr && view.offset_bytes != detail::kOutside &&
+         (view.offset_bytes & (view.alignment_bytes - 1)) == 0 &&  // A power of two.
+         !__builtin_mul_overflow(view.count, std::uint64_t{view.element_bytes}, &bytes);
+}
+
+// What is wrong with a view that is not well formed. Cold: apart from the path of a submission.
+[[gnu::cold]] Error misuse(const ViewParts& view, std::source_location site) {
   if (view.memory == nullptr) return no_handle("view", site);
   if (view.offset_bytes == detail::kOutside)
     return Error(
         ErrorKind::invalid_argument,
         fmt::format("A subview of {} elements is outside the view it was made of.", view.count),
         site);
-  std::uint64_t bytes = 0;
-  if (__builtin_mul_overflow(view.count, std::uint64_t{view.element_bytes}, &bytes))
-    return Error(ErrorKind::invalid_argument,
-                 fmt::format("{} elements of {} bytes are outside memory of {} bytes.", view.count,
-                             view.element_bytes, view.memory->size_bytes),
-                 site);
-  if ((view.offset_bytes & (view.alignment_bytes - 1)) != 0)  // A power of two.
+  if ((view.offset_bytes & (view.alignment_bytes - 1)) != 0)
     return Error(ErrorKind::invalid_argument,
                  fmt::format("A view at byte {} is not aligned to its elements' {} bytes.",
                              view.offset_bytes, view.alignment_bytes),
                  site);
-  return {};
+  return Error(ErrorKind::invalid_argument,
+               fmt::format("{} elements of {} bytes are outside memory of {} bytes.", view.count,
+                           view.element_bytes, view.memory->size_bytes),
+               site);
+}
+
+[[gnu::cold]] Error launch_misuse(const KernelCode& code, std::size_t number, const ViewParts& view,
+                                  std::source_location site) {
+  return misuse(view, site).with_context(fmt::format("kernel `{}`, view {}", code.name(), number));
+}
+
+[[gnu::cold]] Error bad_grid(const Grid& grid) {
+  const Extent& extent = grid.extent();
+  return Error(ErrorKind::invalid_size,
+               fmt::format("A grid of {} x {} x {} cells; 0 to 2^40 cells can be launched.",
+                           static_cast<std::int64_t>(extent.x), static_cast<std::int64_t>(extent.y),
+                           static_cast<std::int64_t>(extent.z)),
+               grid.site());
+}
+
+[[gnu::cold]] Error too_many_arguments(const KernelCode& code, std::size_t bytes,
+                                       std::source_location site) {
+  return Error(ErrorKind::invalid_size,
+               fmt::format("The arguments of kernel `{}` have {} bytes; the limit is {}.",
+                           code.name(), bytes, kArgumentBytesMax),
+               site);
 }
 
 Access access_of(const ViewParts& view, AccessMode mode) noexcept {
@@ -59,8 +86,9 @@ Result<void> check_counts(const ViewParts& to, std::uint64_t count, std::source_
                fmt::format("{} elements do not fit a view of {}.", count, to.count), site);
 }
 
-Result<Task> named(const detail::QueueCore& queue, Result<order::Point> point) {
-  if (!point) return std::move(point).error();
+Result<Task> named(const detail::QueueCore& queue, Result<order::Point>&& point) {
+  if (!point) [[unlikely]]
+    return std::move(point).error();
   return Task(queue.id(), point->serial());
 }
 
@@ -102,7 +130,9 @@ Result<Stream> Stream::with_priority(const Device& device, int priority, Site si
 // All but the range, which the runtime checks.
 Result<void> Stream::check_shape(const ViewParts& view, Site site) const {
   if (!core_) return no_handle("stream", site);
-  return check_parts(view, site);
+  if (!well_formed(view)) [[unlikely]]
+    return misuse(view, site);
+  return {};
 }
 
 // For a caller that takes memory before it submits.
@@ -214,18 +244,10 @@ Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
   const Extent& extent = grid.extent();
   std::uint64_t cells = 0;
   if (grid.negative() || __builtin_mul_overflow(extent.x, extent.y, &cells) ||
-      __builtin_mul_overflow(cells, extent.z, &cells) || cells > kCellsMax)
-    return Error(
-        ErrorKind::invalid_size,
-        fmt::format("A grid of {} x {} x {} cells; 0 to 2^40 cells can be launched.",
-                    static_cast<std::int64_t>(extent.x), static_cast<std::int64_t>(extent.y),
-                    static_cast<std::int64_t>(extent.z)),
-        site);
-  if (packed.size() > kArgumentBytesMax)
-    return Error(ErrorKind::invalid_size,
-                 fmt::format("The arguments of kernel `{}` have {} bytes; the limit is {}.",
-                             code->name(), packed.size(), kArgumentBytesMax),
-                 site);
+      __builtin_mul_overflow(cells, extent.z, &cells) || cells > kCellsMax) [[unlikely]]
+    return bad_grid(grid);
+  if (packed.size() > kArgumentBytesMax) [[unlikely]]
+    return too_many_arguments(*code, packed.size(), site);
   std::size_t count = 0;
   std::byte* argument = packed.data();
   for (const Parameter& parameter : code->parameters()) {
@@ -234,9 +256,8 @@ Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
       continue;
     }
     const ViewParts& view = views[count];
-    if (Result<void> checked = check_parts(view, site); !checked) [[unlikely]]
-      return std::move(checked).error().with_context(
-          fmt::format("kernel `{}`, view {}", code->name(), count + 1));
+    if (!well_formed(view)) [[unlikely]]
+      return launch_misuse(*code, count + 1, view, site);
     accesses[count++] = access_of(view, mode_of(parameter.kind));
     const BufferArgument bytes{view.memory->address + view.offset_bytes, view.count};
     std::memcpy(argument, &bytes, sizeof(bytes));
@@ -267,9 +288,9 @@ Future<void> Stream::host(std::string_view name, Accesses accesses, UniqueFuncti
   std::vector<Access> list;
   list.reserve(accesses.size());
   for (const DeclaredAccess& declared : accesses) {
-    if (Result<void> checked = check_parts(declared.view, site); !checked)
-      return std::move(checked).error().with_context(
-          fmt::format("host function `{}`, access {}", name, list.size() + 1));
+    if (!well_formed(declared.view))
+      return misuse(declared.view, site)
+          .with_context(fmt::format("host function `{}`, access {}", name, list.size() + 1));
     list.push_back(access_of(declared.view, declared.mode));
   }
   neutral::Task task;

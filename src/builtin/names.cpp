@@ -34,9 +34,10 @@ Result<DeviceName> parse_name(std::string_view name, std::source_location site) 
   parsed.backend = name.substr(0, mark);
   std::string_view rest =
       mark == std::string_view::npos ? std::string_view{} : name.substr(mark + 1);
-  while (!rest.empty()) {
+  for (bool more = !rest.empty(); more;) {
     const std::string_view option = rest.substr(0, rest.find('&'));
-    rest.remove_prefix(std::min(option.size() + 1, rest.size()));
+    more = option.size() != rest.size();
+    rest.remove_prefix(option.size() + (more ? 1 : 0));
     const std::size_t equal = option.find('=');
     if (equal == std::string_view::npos || equal == 0 || equal + 1 == option.size())
       return Error(

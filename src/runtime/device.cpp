@@ -179,6 +179,8 @@ Statistics Device::statistics() const {
   return sum;
 }
 
+bool has_passed(order::Point point) noexcept { return passed(point); }
+
 Result<thalweg::Device> open(std::unique_ptr<backend::Driver> driver, const OpenOptions& options,
                              std::source_location site) {
   if (driver == nullptr || options.backend.empty())

@@ -13,7 +13,8 @@ void Ledger::add(WaitReason reason, const std::source_location& site,
     const auto same = [&](const WaitRecord& record) {
       return record.reason == reason && record.site.line() == site.line() &&
              record.site.column() == site.column() &&
-             std::string_view(record.site.file_name()) == site.file_name();
+             (record.site.file_name() == site.file_name() ||
+              std::string_view(record.site.file_name()) == site.file_name());
     };
     auto at = std::find_if(records.begin(), records.end(), same);
     if (at == records.end()) at = records.insert(at, {reason, site, 0, {}});

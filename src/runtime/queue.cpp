@@ -71,10 +71,21 @@ thalweg::detail::DeviceCore& Queue::device() const noexcept { return *device_; }
 
 // Submission.
 
-Result<void> Queue::check(const neutral::Task& task) const {
+// Whether every access lies in memory of this device.
+bool Queue::fits(const neutral::Task& task) const noexcept {
   for (const Access& access : task.accesses) {
     const Allocation& allocation = record_of(access);
-    if (&allocation.owner() != &*device_)
+    if (&allocation.owner() != device_.get() || !inside(access, allocation.size_bytes))
+      return false;
+  }
+  return true;
+}
+
+// What is wrong with a task that does not fit.
+[[gnu::cold]] Error Queue::misuse(const neutral::Task& task) const {
+  for (const Access& access : task.accesses) {
+    const Allocation& allocation = record_of(access);
+    if (&allocation.owner() != device_.get())
       return Error(ErrorKind::context_mismatch,
                    fmt::format("Memory of device `{}` is used on a stream of device `{}`.",
                                allocation.device().name(), device_->name()),
@@ -85,7 +96,7 @@ Result<void> Queue::check(const neutral::Task& task) const {
                                access.row_bytes, access.offset, allocation.size_bytes),
                    task.site);
   }
-  return {};
+  return Error(ErrorKind::internal, "A task that fits was refused.", task.site);
 }
 
 bool Queue::at_home(const neutral::Task& task) const noexcept {
@@ -105,32 +116,34 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
     return std::move(accepted).error();
   order.take();
   const order::Point point = order.tail();
-  for (const Access& access : task.accesses) {
-    order::AccessMap& map = record_of(access).map();
-    if (table == nullptr) {
-      map.apply_home(access, point);
-    } else {
-      map.apply(access, point, *table);
-    }
+  if (table == nullptr) {
+    for (const Access& access : task.accesses) record_of(access).map().apply_home(access, point);
+  } else {
+    for (const Access& access : task.accesses) record_of(access).map().apply(access, point, *table);
   }
   if (task.code != nullptr) slot_.kernels.add(*task.code, serial);
   ++counters_.submissions;
   return point;
 }
 
+Result<order::Point> Queue::submit_at_home(neutral::Task& task, bool& home) {
+  const sync::Locked queue(slot_.lock);
+  home = at_home(task);
+  if (!home) return order::Point();
+  return hand_over(task, nullptr);
+}
+
 Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive) {
-  THALWEG_TRY(check(task));
-  std::optional<Result<order::Point>> done;
-  {
-    const sync::Locked queue(slot_.lock);
-    if (at_home(task)) [[likely]]
-      done.emplace(hand_over(task, nullptr));
-  }
-  if (!done) done.emplace(submit_ordered(task));
-  if (!*done) return std::move(*done).error().at(task.site);
+  if (!fits(task)) [[unlikely]]
+    return misuse(task);
+  bool home = false;
+  Result<order::Point> point = submit_at_home(task, home);
+  if (!home) point = submit_ordered(task);
+  if (!point) [[unlikely]]
+    return std::move(point).error().at(task.site);
   if (keep_alive) keep(std::move(keep_alive), task.accesses[0].row_bytes * task.accesses[0].rows);
   stream_->announce();
-  return **done;
+  return point;
 }
 
 // The general path: some memory is not at home, or not here alone.
@@ -214,7 +227,7 @@ void Queue::keep(Ref<Counted> item, std::uint64_t size_bytes) {
 }
 
 Result<order::Point> Queue::upload_copy(neutral::Task& task) {
-  THALWEG_TRY(check(task));
+  if (!fits(task)) return misuse(task);
   const Access& to = task.accesses[0];
   const std::uint64_t bytes = to.row_bytes * to.rows;
   if (bytes == 0) return submit(task, {});
@@ -318,16 +331,16 @@ bool Queue::poll(backend::Items& freed) {
 
 Result<backend::Block> Queue::reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
                                       const backend::ReserveOptions& options) {
-  std::uint64_t rounded = 0;
-  {
-    const sync::Locked queue(slot_.lock);
-    Result<backend::Found> found =
-        device_->with_memory([&] { return stream_->find(kind, size_bytes, options); });
+  return device_->with_memory([&]() -> Result<backend::Block> {
+    Result<backend::Found> found = [&] {
+      const sync::Locked queue(slot_.lock);
+      return stream_->find(kind, size_bytes, options);
+    }();
     if (!found) return std::move(found).error();
     if (found->found) return found->block;
-    rounded = found->rounded_bytes;
-  }
-  return device_->with_memory([&] { return stream_->grow(kind, rounded, size_bytes); });
+    // Without the queue's lock, which submissions spin on.
+    return stream_->grow(kind, found->rounded_bytes, size_bytes);
+  });
 }
 
 Result<Ref<AllocationCore>> Queue::allocate(std::uint64_t size_bytes,

@@ -66,8 +66,10 @@ class Queue final : public thalweg::detail::QueueCore {
   void end_step() noexcept;
   void finalize() noexcept;
 
-  Result<void> check(const neutral::Task& task) const;
+  bool fits(const neutral::Task& task) const noexcept;
+  Error misuse(const neutral::Task& task) const;
   bool at_home(const neutral::Task& task) const noexcept THALWEG_REQUIRES(slot_.lock);
+  Result<order::Point> submit_at_home(neutral::Task& task, bool& home);
   Result<order::Point> submit_ordered(neutral::Task& task);
   Result<order::Point> hand_over(neutral::Task& task, const order::QueueTable* table)
       THALWEG_REQUIRES(slot_.lock);

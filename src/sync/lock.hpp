@@ -23,14 +23,14 @@ namespace thalweg::sync {
 
 // In the order in which they may be taken.
 enum class Rank : unsigned char {
-  registry = 1,  // Lists of devices and queues.
-  submission,    // One for the process: orders submissions that concern several queues.
-  queue,         // One a queue; never two at once.
-  memory,        // A pool of memory.
-  event,         // An event's record.
-  waiters,       // The list of those who wait for a timeline.
-  workers,       // The lists of a worker pool.
-  ledger,        // Counters of waits.
+  memory = 1,  // Pools of memory of a device: outermost, for the system may take its time.
+  registry,    // Lists of devices and queues.
+  submission,  // One for the process: orders submissions that concern several queues.
+  queue,       // One a queue; never two at once.
+  event,       // An event's record.
+  waiters,     // The list of those who wait for a timeline.
+  workers,     // The lists of a worker pool.
+  ledger,      // Counters of waits.
 };
 
 namespace detail {

@@ -29,8 +29,9 @@ struct StorageResource {
 // `alignment()` is that of every allocation and `granularity()` what sizes are rounded up to, both
 // in bytes and powers of two; an allocation of at least kAlignmentBytesMax bytes is aligned to
 // that. `alloc(bytes)` gets a multiple of the granularity, at least one, and gives out_of_memory
-// when the system has none left. `dealloc` may be deferred until `flush`. Threads: one at a time;
-// the runtime locks.
+// when the system has none left. `dealloc` may be deferred until `flush`.
+//
+// Threads:    one at a time; the runtime locks.
 template <class S>
 concept ComputeStorage =
     requires(S& storage, std::uint64_t size_bytes, const StorageHandle& handle) {

@@ -2,7 +2,8 @@
 //
 // thalweg/backend/event_stream_backend.hpp - concept: a backend whose streams wait for one another.
 //
-// A backend is its factory and three functions:
+// A backend is its factory, the pools of its memory (device_pool() and host_pool()) and three
+// functions:
 //
 //   submit(stream, task, serial)      enqueues `task`, which has that serial. Called under the
 //                                     queue's lock and in the order of serials; never blocks. On
@@ -42,6 +43,8 @@ concept EventStreamBackend =
       { B::submit(stream, task, serial) } -> std::same_as<Result<void>>;
       { B::wait_for(stream, source, serial) } -> std::same_as<Result<Serial>>;
       { B::fence(signal) } -> std::same_as<Result<typename B::Stream::Fence>>;
+      { backend.device_pool() } -> std::convertible_to<MemorySource&>;
+      { backend.host_pool() } -> std::convertible_to<MemorySource&>;
     };
 
 }  // namespace thalweg::backend

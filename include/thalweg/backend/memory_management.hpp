@@ -17,7 +17,8 @@
 // Threads:    external synchronization: the runtime's lock of the pool; `find` also reads the home
 //             queue's order and needs that queue's lock.
 // Cost:       a find looks at each cached block of the size until one is safe.
-// Bound:      cached bytes are at most the live ones and 64 MiB more; see MemoryPool::grow.
+// Bound:      when memory was taken from the storage, cached bytes are at most the live ones and
+//             64 MiB more; see MemoryPool::grow.
 
 #pragma once
 

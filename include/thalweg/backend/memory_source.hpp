@@ -72,8 +72,9 @@ class THALWEG_EXPORT UsageCounter {
 
 // The size reserved for a request: a multiple of the granularity, at least one.
 // Above the storage's own alignment it is at least kAlignmentBytesMax, which makes it aligned to
-// that. Errors: invalid_size, when rounding up overflows; invalid_argument, when the alignment is
-//         no power of two or above kAlignmentBytesMax.
+// that.
+// Errors: invalid_size, when rounding up overflows; invalid_argument, when the alignment is no power
+//         of two or above kAlignmentBytesMax.
 THALWEG_EXPORT Result<std::uint64_t> round_request(std::uint64_t size_bytes,
                                                    const ReserveOptions& options,
                                                    std::uint64_t alignment,

@@ -2,10 +2,9 @@
 //
 // thalweg/backend/pending_drop_queue.hpp - what an asynchronous task still needs on the host.
 //
-//   push -> staged | item item item |
-//   flush          closes the staged generation with one fence      [fence 1: items][fence 2:
-//                  items]
-//   poll           takes out every generation whose fence has passed, in any number, never blocking
+//   push     adds to what is staged            | item item item |
+//   flush    closes that with one fence        [fence 1: items] [fence 2: items]
+//   poll     takes out every generation whose fence has passed, in any number, never blocking
 //
 // Bound: none of its own; the staged part is flushed at kItemsMax items or kBytesMax bytes, and
 // outstanding_bytes() is what a limit is checked against.

@@ -5,8 +5,7 @@
 //   Device device = must(runtime::open(MyBackend(...), {.backend = "mine"}));
 //
 // The backend models EventStreamBackend; everything above it is the runtime that serves the
-// backends of the library. It also has `device_pool()` and `host_pool()`: the MemorySource of each
-// kind.
+// backends of the library.
 
 #pragma once
 
@@ -18,6 +17,10 @@
 #include "thalweg/device.hpp"
 
 namespace thalweg::runtime {
+
+// Whether everything up to `point` is over, as the backends' Progress has said: what a MemoryPool
+// asks. Threads: any. Never waits.
+THALWEG_EXPORT bool has_passed(order::Point point) noexcept;
 
 struct OpenOptions {
   std::string_view backend;  // "mine"

@@ -13,8 +13,9 @@
 namespace thalweg::cpu {
 namespace {
 
-// Segments a queue keeps when its tasks have run: 4 MiB.
-constexpr std::uint32_t kSegmentsKept = 512;
+// Segments a queue keeps when its tasks have run: 16 MiB, or 131,072 kernels of three views in
+// flight. Above it segments come from the system and go back, which costs page faults.
+constexpr std::uint32_t kSegmentsKept = 2048;
 
 // Queues nobody uses. They are never freed: see the invariants.
 sync::Guarded<Queue*>& free_queues() {
@@ -145,12 +146,23 @@ void Queue::open(Workers& workers, order::QueueIndex index, std::uint32_t place,
   place_ = place;
   level_ = level;
   next_serial_ = start.value + 1;
+  for_worker_.store(false, std::memory_order_relaxed);
   published_.store(start.value, std::memory_order_relaxed);
   index_.store(index, std::memory_order_release);
   state_.store(State::idle, std::memory_order_release);
 }
 
 // Producer.
+
+// Of two points of one queue the later one says it all.
+void Queue::owe(order::Point point) {
+  for (order::Point& owed : owed_) {
+    if (owed.queue() != point.queue()) continue;
+    owed = std::max(owed, point);
+    return;
+  }
+  owed_.push_back(point);
+}
 
 Segment* Queue::new_segment() noexcept {
   if (spare_ == nullptr) spare_ = returned_.exchange(nullptr, std::memory_order_acquire);
@@ -218,7 +230,7 @@ void Queue::announce() noexcept {
   if (state_.load(std::memory_order_seq_cst) != State::idle) return;
   State idle = State::idle;
   if (state_.compare_exchange_strong(idle, State::ready, std::memory_order_seq_cst))
-    workers_->ready(*this, Wake::anybody);
+    workers_->ready(place_, level_, Wake::anybody);
 }
 
 // Consumer.
@@ -255,9 +267,13 @@ void Queue::free_segments() noexcept {
 }
 
 void Queue::give_back(Wake wake) noexcept {
-  // A ready bit is set after the state is stored: then no bit is lost.
+  // A ready bit is set after the state is stored: then no bit is lost. By then the queue may have
+  // run to its end and serve another stream, so what names the bit is read before.
+  Workers& workers = *workers_;
+  const std::uint32_t place = place_;
+  const int level = level_;
   state_.store(State::ready, std::memory_order_seq_cst);
-  workers_->ready(*this, wake);
+  workers.ready(place, level, wake);
 }
 
 // True when parked: then the queue may already run elsewhere.
@@ -266,7 +282,7 @@ bool Queue::park(order::Point point) noexcept {
   if (source.reached(point.serial().value)) return false;
   value = point.serial().value;
   fire = &unpark;
-  parked_on_.store(point, std::memory_order_relaxed);
+  parked_on_.store(point, std::memory_order_release);
   state_.store(State::parked, std::memory_order_seq_cst);
   if (source.add(*this)) return true;
   state_.store(State::running, std::memory_order_relaxed);
@@ -277,7 +293,7 @@ bool Queue::park_at_gate(const GateBody& gate) noexcept {
   if (gate.timeline->value() >= gate.value) return false;
   value = gate.value;
   fire = &unpark;
-  parked_on_.store(order::Point(), std::memory_order_relaxed);
+  parked_on_.store(order::Point(), std::memory_order_release);
   state_.store(State::parked, std::memory_order_seq_cst);
   if (gate.timeline->add(*this)) return true;
   state_.store(State::running, std::memory_order_relaxed);
@@ -316,7 +332,11 @@ Queue::End Queue::run(const Permit& permit) noexcept {
         continue;
       case SlotKind::host:
       case SlotKind::last:
-        if (!permit.host_functions) return End::stopped;
+        if (!permit.host_functions) {
+          for_worker_.store(true, std::memory_order_relaxed);
+          return End::stopped;
+        }
+        for_worker_.store(false, std::memory_order_relaxed);
         break;
       case SlotKind::gate:
         if (park_at_gate(*body_of<GateBody>(slot))) return End::parked;

@@ -77,7 +77,7 @@ class Queue : private TimelineWaiter {
   Result<void> append(const neutral::Task& task, Serial serial);
 
   // What is appended next waits for `point`.
-  void owe(order::Point point) { owed_.push_back(point); }
+  void owe(order::Point point);
 
   // Sees to it that somebody runs what was appended.
   void announce() noexcept;
@@ -102,8 +102,10 @@ class Queue : private TimelineWaiter {
   order::QueueIndex index() const noexcept { return index_.load(std::memory_order_acquire); }
   Workers& workers() const noexcept { return *workers_; }
   std::uint32_t place() const noexcept { return place_; }
-  int level() const noexcept { return level_; }
   sync::Timeline& timeline() const noexcept { return sync::queue_timeline(index()); }
+
+  // A hint: what comes next is a host function, which only workers run.
+  bool for_worker() const noexcept { return for_worker_.load(std::memory_order_relaxed); }
 
   // The serial of the latest task appended.
   std::uint64_t published() const noexcept { return published_.load(std::memory_order_acquire); }
@@ -135,6 +137,7 @@ class Queue : private TimelineWaiter {
   alignas(64) std::atomic<State> state_{State::idle};
   std::atomic<order::Point> parked_on_{};
   std::atomic<order::QueueIndex> index_{0};
+  std::atomic<bool> for_worker_{false};
   std::atomic<Segment*> returned_{nullptr};  // Pushed by the consumer, taken whole by the producer.
   std::atomic<std::uint32_t> segments_{0};
 

@@ -92,9 +92,11 @@ void Workers::retire() noexcept {
 }
 
 void Workers::stop() noexcept {
+  // Read first: once the threads have ended, somebody else may be starting here.
+  const int count = static_cast<int>(options_.workers);
   stopping_.store(true, std::memory_order_seq_cst);
   epoch_.fetch_add(1, std::memory_order_seq_cst);
-  os::futex_wake(&epoch_, static_cast<int>(options_.workers));
+  os::futex_wake(&epoch_, count);
 }
 
 std::uint32_t Workers::add(Queue& queue) {
@@ -115,9 +117,8 @@ void Workers::remove(std::uint32_t place) noexcept {
 
 // Ready queues.
 
-void Workers::ready(Queue& queue, Wake wake) noexcept {
-  Level& level = levels_[static_cast<std::size_t>(queue.level())];
-  const std::uint32_t place = queue.place();
+void Workers::ready(std::uint32_t place, int number, Wake wake) noexcept {
+  Level& level = levels_[static_cast<std::size_t>(number)];
   const std::size_t word = place / 64;
   level.words[word].fetch_or(std::uint64_t{1} << place % 64, std::memory_order_seq_cst);
   level.summary.fetch_or(std::uint64_t{1} << word, std::memory_order_seq_cst);
@@ -139,8 +140,10 @@ void Workers::wake_one(Wake wake) noexcept {
 // Wakes a host that was not woken for the latest of the calls for help. One who can do nothing
 // passes it on: each is woken at most once a call.
 void Workers::nudge_next() noexcept {
+  if (sleeping_hosts_.load(std::memory_order_seq_cst) == 0) return;
   const bool woke = sleepers_.with([this](sync::Sleeper*& first) {
     const std::uint64_t epoch = help_epoch_.load(std::memory_order_seq_cst);
+    if (epoch == 0) return false;
     for (sync::Sleeper* sleeper = first; sleeper != nullptr; sleeper = sleeper->next_sleeper) {
       if (std::exchange(sleeper->help_epoch, epoch) != epoch) return sleeper->nudge();
     }
@@ -282,6 +285,7 @@ bool Workers::drive(order::Point target) noexcept {
       if (sync::queue_timeline(link).reached(upto)) break;
       switch (queue->state()) {
         case Queue::State::ready: {
+          if (queue->for_worker()) return false;
           if (!queue->take()) break;
           if (queue->index() != link) {
             queue->give_back(Wake::anybody);
@@ -343,6 +347,8 @@ Result<void> Workers::wait(order::Point point, Deadline deadline) {
     nudged = true;
   }
   remove_sleeper(sleeper);
+  // A call for help that came with the end, or that this thread did not need, is not lost.
+  nudge_next();
   return {};
 }
 

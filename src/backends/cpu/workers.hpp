@@ -65,8 +65,9 @@ class Workers {
   std::uint32_t add(Queue& queue);
   void remove(std::uint32_t place) noexcept;
 
-  // `queue` is READY: sets its bit, and wakes somebody where no worker is idle and awake.
-  void ready(Queue& queue, Wake wake) noexcept;
+  // The queue at `place` is READY: sets its bit, and wakes somebody where no worker is idle and
+  // awake.
+  void ready(std::uint32_t place, int level, Wake wake) noexcept;
 
   // Blocks until `point` has passed. Without a deadline the caller helps.
   Result<void> wait(order::Point point, Deadline deadline);

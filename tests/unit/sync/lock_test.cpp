@@ -47,8 +47,8 @@ TEST(Mutex, ExcludesOtherThreads) { exclude<Mutex>(); }
 // Ranks rise: any subset in that order is fine, and so is taking a lower one again after all are
 // given back, in whatever order that happened.
 TEST(Rank, MayRiseInAnySteps) {
-  SpinLock low(Rank::submission);
-  Mutex middle(Rank::memory);
+  SpinLock low(Rank::registry);
+  Mutex middle(Rank::queue);
   SpinLock high(Rank::ledger);
   for (int round = 0; round != 2; ++round) {
     low.lock();
