@@ -24,6 +24,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <new>
 #include <source_location>
 #include <span>
 #include <string_view>
@@ -227,17 +228,49 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
                             Site site) const;
   Result<void> submit_watched(neutral::Task& task, detail::FutureBase& future) const;
   Result<Task> launch_packed(const KernelCode* code, const Grid& grid,
-                             std::span<const detail::ViewParts> views, std::span<Access> accesses,
-                             std::span<std::byte> packed) const;
+                             std::span<const Access> accesses,
+                             std::span<const std::byte> packed) const;
+
+  // The error of a launch with a view that is not well formed.
+  Error launch_misuse(const KernelCode* code, const Grid& grid,
+                      std::span<const detail::ViewParts> views) const;
 
   Ref<detail::QueueCore> core_;
 };
 
 namespace detail {
 
-// Packs the I-th argument and, for a view, appends its parts.
+// Whether the view names memory, is aligned, and counts bytes. Its range is checked by the runtime.
+inline bool well_formed(const ViewParts& view) noexcept {
+  std::uint64_t bytes = 0;
+  return view.memory != nullptr && view.offset_bytes != kOutside &&
+         (view.offset_bytes & (view.alignment_bytes - 1)) == 0 &&  // A power of two.
+         !__builtin_mul_overflow(view.count, std::uint64_t{view.element_bytes}, &bytes);
+}
+
+inline Access access_of(const ViewParts& view, AccessMode mode) noexcept {
+  return {view.memory, view.offset_bytes, view.count * view.element_bytes, 1, 0, mode};
+}
+
+constexpr AccessMode mode_of(ParameterKind kind) noexcept {
+  return kind == ParameterKind::write        ? AccessMode::write
+         : kind == ParameterKind::read_write ? AccessMode::read_write
+                                             : AccessMode::read;
+}
+
+// What a launch collects from its arguments. The accesses are made in place: room for `Views` of
+// them is all that is written.
+template <std::size_t Views, std::size_t PackedBytes>
+struct Packing {
+  alignas(8) std::byte packed[PackedBytes == 0 ? 1 : PackedBytes];
+  alignas(Access) std::byte accesses[sizeof(Access) * (Views == 0 ? 1 : Views)];
+  std::size_t count = 0;
+  bool well_formed = true;
+};
+
+// Checks that an argument fits a parameter, with words for those who pass another one.
 template <class P, class Arg>
-void pack(const Arg& arg, std::byte* packed, ViewParts*& views) noexcept {
+constexpr void check_argument() noexcept {
   using Traits = ParameterTraits<P>;
   if constexpr (Traits::is_view) {
     static_assert(Viewable<Arg>, "This parameter of the kernel takes a View or an Array.");
@@ -247,13 +280,37 @@ void pack(const Arg& arg, std::byte* packed, ViewParts*& views) noexcept {
                   "The elements of the view are of another type than the kernel's parameter.");
     static_assert(std::is_const_v<Wanted> || !std::is_const_v<Given>,
                   "The kernel writes this parameter, and a View<const T> can only be read.");
-    *views++ = ViewTraits<Arg>::parts(arg);
   } else {
     static_assert(std::is_convertible_v<const Arg&, P>,
                   "This parameter of the kernel is a scalar of another type.");
-    const P value = static_cast<P>(arg);
-    std::memcpy(packed, &value, sizeof(P));
   }
+}
+
+// Packs one argument at byte `At`.
+template <class P, std::size_t At, class Arg, class Pack>
+void pack(const Arg& arg, Pack& pack) noexcept {
+  using Traits = ParameterTraits<P>;
+  check_argument<P, Arg>();
+  if constexpr (!Traits::is_view) {
+    const P value = static_cast<P>(arg);
+    std::memcpy(pack.packed + At, &value, sizeof(P));
+  } else {
+    const ViewParts view = ViewTraits<Arg>::parts(arg);
+    if (!well_formed(view)) [[unlikely]] {
+      pack.well_formed = false;
+      return;
+    }
+    const BufferArgument bytes{view.memory->address + view.offset_bytes, view.count};
+    std::memcpy(pack.packed + At, &bytes, sizeof(bytes));
+    new (pack.accesses + sizeof(Access) * pack.count++)
+        Access(access_of(view, mode_of(Traits::parameter.kind)));
+  }
+}
+
+// The views among the arguments, for an error message.
+template <class Arg>
+void add_view(const Arg& arg, ViewParts*& next) noexcept {
+  if constexpr (Viewable<Arg>) *next++ = ViewTraits<Arg>::parts(arg);
 }
 
 }  // namespace detail
@@ -265,18 +322,22 @@ Result<Task> Stream::launch(const Kernel<F>& kernel, const Grid& grid, const Arg
   static_assert(sizeof...(Args) == Code::kCount,
                 "A launch takes one argument for each parameter of the kernel but the Cell.");
   if constexpr (sizeof...(Args) == Code::kCount) {
-    alignas(8) std::array<std::byte, Code::kOffsets.back() + 8> packed;
-    std::array<detail::ViewParts, Code::kCount + 1> views;
-    std::array<Access, Code::kCount + 1> accesses;
-    detail::ViewParts* next = views.data();
+    constexpr std::size_t kPackedBytes = Code::kOffsets.back();
+    detail::Packing<Code::kCount, kPackedBytes> packing;
     [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (detail::pack<std::tuple_element_t<I, Parameters>>(args, packed.data() + Code::kOffsets[I],
-                                                         next),
-       ...);
+      (detail::pack<std::tuple_element_t<I, Parameters>, Code::kOffsets[I]>(args, packing), ...);
     }(std::index_sequence_for<Args...>{});
-    return launch_packed(kernel.code(), grid,
-                         {views.data(), static_cast<std::size_t>(next - views.data())}, accesses,
-                         {packed.data(), Code::kOffsets.back()});
+    if (!packing.well_formed) [[unlikely]] {
+      std::array<detail::ViewParts, Code::kCount + 1> views;
+      detail::ViewParts* next = views.data();
+      (detail::add_view(args, next), ...);
+      return launch_misuse(kernel.code(), grid,
+                           {views.data(), static_cast<std::size_t>(next - views.data())});
+    }
+    return launch_packed(
+        kernel.code(), grid,
+        {std::launder(reinterpret_cast<const Access*>(packing.accesses)), packing.count},
+        {packing.packed, kPackedBytes});
   }
 }
 

@@ -14,21 +14,15 @@
 namespace thalweg {
 namespace {
 
+using detail::access_of;
 using detail::DeclaredAccess;
 using detail::no_handle;
 using detail::ViewParts;
+using detail::well_formed;
 
 constexpr std::uint64_t kCellsMax = std::uint64_t{1} << 40;
 constexpr std::size_t kArgumentBytesMax = 4096;
 constexpr std::size_t kAccessesMax = 256;
-
-// Whether the view names memory, is aligned, and counts bytes. Its range is checked by the runtime.
-bool well_formed(const ViewParts& view) noexcept {
-  std::uint64_t bytes = 0;
-  return view.memory != nullptr && view.offset_bytes != detail::kOutside &&
-         (view.offset_bytes & (view.alignment_bytes - 1)) == 0 &&  // A power of two.
-         !__builtin_mul_overflow(view.count, std::uint64_t{view.element_bytes}, &bytes);
-}
 
 // What is wrong with a view that is not well formed. Cold: apart from the path of a submission.
 [[gnu::cold]] Error misuse(const ViewParts& view, std::source_location site) {
@@ -49,11 +43,6 @@ bool well_formed(const ViewParts& view) noexcept {
                site);
 }
 
-[[gnu::cold]] Error launch_misuse(const KernelCode& code, std::size_t number, const ViewParts& view,
-                                  std::source_location site) {
-  return misuse(view, site).with_context(fmt::format("kernel `{}`, view {}", code.name(), number));
-}
-
 [[gnu::cold]] Error bad_grid(const Grid& grid) {
   const Extent& extent = grid.extent();
   return Error(ErrorKind::invalid_size,
@@ -69,15 +58,6 @@ bool well_formed(const ViewParts& view) noexcept {
                fmt::format("The arguments of kernel `{}` have {} bytes; the limit is {}.",
                            code.name(), bytes, kArgumentBytesMax),
                site);
-}
-
-Access access_of(const ViewParts& view, AccessMode mode) noexcept {
-  Access access;
-  access.allocation = view.memory;
-  access.offset = view.offset_bytes;
-  access.row_bytes = view.count * view.element_bytes;
-  access.mode = mode;
-  return access;
 }
 
 Result<void> check_counts(const ViewParts& to, std::uint64_t count, std::source_location site) {
@@ -102,17 +82,6 @@ neutral::Task transfer(neutral::TaskKind kind, std::string_view name, const Acce
   task.accesses = {&access, 1};
   task.host_pitch = access.row_bytes;
   return task;
-}
-
-AccessMode mode_of(ParameterKind kind) noexcept {
-  switch (kind) {
-    case ParameterKind::write:
-      return AccessMode::write;
-    case ParameterKind::read_write:
-      return AccessMode::read_write;
-    default:
-      return AccessMode::read;
-  }
 }
 
 }  // namespace
@@ -235,39 +204,36 @@ Result<void> Stream::submit_watched(neutral::Task& task, detail::FutureBase& fut
   return {};
 }
 
-Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
-                                   std::span<const ViewParts> views, std::span<Access> accesses,
-                                   std::span<std::byte> packed) const {
+[[gnu::cold]] Error Stream::launch_misuse(const KernelCode* code, const Grid& grid,
+                                          std::span<const ViewParts> views) const {
   const Site site = grid.site();
   if (!core_) return no_handle("stream", site);
   if (code == nullptr) return no_handle("kernel", site);
+  std::size_t bad = 0;
+  while (bad + 1 < views.size() && well_formed(views[bad])) ++bad;
+  return misuse(views[bad], site)
+      .with_context(fmt::format("kernel `{}`, view {}", code->name(), bad + 1));
+}
+
+Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
+                                   std::span<const Access> accesses,
+                                   std::span<const std::byte> packed) const {
   const Extent& extent = grid.extent();
   std::uint64_t cells = 0;
+  if (!core_) [[unlikely]]
+    return no_handle("stream", grid.site());
+  if (code == nullptr) [[unlikely]]
+    return no_handle("kernel", grid.site());
   if (grid.negative() || __builtin_mul_overflow(extent.x, extent.y, &cells) ||
       __builtin_mul_overflow(cells, extent.z, &cells) || cells > kCellsMax) [[unlikely]]
     return bad_grid(grid);
   if (packed.size() > kArgumentBytesMax) [[unlikely]]
-    return too_many_arguments(*code, packed.size(), site);
-  std::size_t count = 0;
-  std::byte* argument = packed.data();
-  for (const Parameter& parameter : code->parameters()) {
-    if (parameter.kind == ParameterKind::scalar) {
-      argument += (parameter.size_bytes + 7) / 8 * 8;
-      continue;
-    }
-    const ViewParts& view = views[count];
-    if (!well_formed(view)) [[unlikely]]
-      return launch_misuse(*code, count + 1, view, site);
-    accesses[count++] = access_of(view, mode_of(parameter.kind));
-    const BufferArgument bytes{view.memory->address + view.offset_bytes, view.count};
-    std::memcpy(argument, &bytes, sizeof(bytes));
-    argument += sizeof(bytes);
-  }
+    return too_many_arguments(*code, packed.size(), grid.site());
   neutral::Task task;
   task.kind = neutral::TaskKind::kernel;
   task.name = code->name();
-  task.site = site;
-  task.accesses = accesses.first(count);
+  task.site = grid.site();
+  task.accesses = accesses;
   task.code = code;
   task.extent = extent;
   task.arguments = packed;

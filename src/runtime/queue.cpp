@@ -71,16 +71,6 @@ thalweg::detail::DeviceCore& Queue::device() const noexcept { return *device_; }
 
 // Submission.
 
-// Whether every access lies in memory of this device.
-bool Queue::fits(const neutral::Task& task) const noexcept {
-  for (const Access& access : task.accesses) {
-    const Allocation& allocation = record_of(access);
-    if (&allocation.owner() != device_.get() || !inside(access, allocation.size_bytes))
-      return false;
-  }
-  return true;
-}
-
 // What is wrong with a task that does not fit.
 [[gnu::cold]] Error Queue::misuse(const neutral::Task& task) const {
   for (const Access& access : task.accesses) {
@@ -99,12 +89,22 @@ bool Queue::fits(const neutral::Task& task) const noexcept {
   return Error(ErrorKind::internal, "A task that fits was refused.", task.site);
 }
 
-bool Queue::at_home(const neutral::Task& task) const noexcept {
+// Where the memory of a task is, as far as it can be told without a lock.
+Queue::Place Queue::place_of(const neutral::Task& task) const noexcept {
+  bool home = true;
   for (const Access& access : task.accesses) {
     const Allocation& allocation = record_of(access);
-    if (&allocation.home() != &slot_ || allocation.shared()) return false;
+    if (!inside(access, allocation.size_bytes)) return Place::nowhere;
+    home = home && &allocation.home() == &slot_;
+    if (&allocation.owner() != device_.get()) return Place::nowhere;
   }
-  return true;
+  return home ? Place::home : Place::abroad;
+}
+
+bool Queue::shared(const neutral::Task& task) const noexcept {
+  for (const Access& access : task.accesses)
+    if (record_of(access).shared()) return true;
+  return false;
 }
 
 // Gives the task its serial and enters its accesses. A null table says that all of them are at
@@ -121,29 +121,31 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
   } else {
     for (const Access& access : task.accesses) record_of(access).map().apply(access, point, *table);
   }
-  if (task.code != nullptr) slot_.kernels.add(*task.code, serial);
+  if (task.kind == neutral::TaskKind::kernel) slot_.kernels.add(*task.code, serial);
   ++counters_.submissions;
   return point;
 }
 
-Result<order::Point> Queue::submit_at_home(neutral::Task& task, bool& home) {
-  const sync::Locked queue(slot_.lock);
-  home = at_home(task);
-  if (!home) return order::Point();
-  return hand_over(task, nullptr);
-}
-
 Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive) {
-  if (!fits(task)) [[unlikely]]
+  const Place place = place_of(task);
+  if (place == Place::nowhere) [[unlikely]]
     return misuse(task);
-  bool home = false;
-  Result<order::Point> point = submit_at_home(task, home);
-  if (!home) point = submit_ordered(task);
+  Result<order::Point> point = place == Place::home ? submit_at_home(task) : submit_ordered(task);
   if (!point) [[unlikely]]
     return std::move(point).error().at(task.site);
   if (keep_alive) keep(std::move(keep_alive), task.accesses[0].row_bytes * task.accesses[0].rows);
   stream_->announce();
   return point;
+}
+
+// The common path: no wait can be needed, and nobody else's lock.
+Result<order::Point> Queue::submit_at_home(neutral::Task& task) {
+  {
+    const sync::Locked queue(slot_.lock);
+    if (!shared(task)) [[likely]]
+      return hand_over(task, nullptr);
+  }
+  return submit_ordered(task);
 }
 
 // The general path: some memory is not at home, or not here alone.
@@ -227,7 +229,7 @@ void Queue::keep(Ref<Counted> item, std::uint64_t size_bytes) {
 }
 
 Result<order::Point> Queue::upload_copy(neutral::Task& task) {
-  if (!fits(task)) return misuse(task);
+  if (place_of(task) == Place::nowhere) return misuse(task);
   const Access& to = task.accesses[0];
   const std::uint64_t bytes = to.row_bytes * to.rows;
   if (bytes == 0) return submit(task, {});

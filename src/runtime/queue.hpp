@@ -66,10 +66,13 @@ class Queue final : public thalweg::detail::QueueCore {
   void end_step() noexcept;
   void finalize() noexcept;
 
-  bool fits(const neutral::Task& task) const noexcept;
+  // Where the memory a task touches has its home; nowhere: the task is refused.
+  enum class Place : std::uint8_t { home, abroad, nowhere };
+
+  Place place_of(const neutral::Task& task) const noexcept;
   Error misuse(const neutral::Task& task) const;
-  bool at_home(const neutral::Task& task) const noexcept THALWEG_REQUIRES(slot_.lock);
-  Result<order::Point> submit_at_home(neutral::Task& task, bool& home);
+  bool shared(const neutral::Task& task) const noexcept THALWEG_REQUIRES(slot_.lock);
+  Result<order::Point> submit_at_home(neutral::Task& task);
   Result<order::Point> submit_ordered(neutral::Task& task);
   Result<order::Point> hand_over(neutral::Task& task, const order::QueueTable* table)
       THALWEG_REQUIRES(slot_.lock);

@@ -5,14 +5,8 @@
 #include <algorithm>
 
 namespace thalweg::sync {
-namespace {
 
-// Zero pages until an index is used.
-constinit Timeline queue_timelines[kQueueTimelines];
-
-}  // namespace
-
-Timeline& queue_timeline(std::uint16_t queue) noexcept { return queue_timelines[queue]; }
+constinit Timeline detail::queue_timelines[kQueueTimelines];
 
 bool Timeline::raise(std::uint64_t value) noexcept {
   std::uint64_t present = value_.load(std::memory_order_relaxed);

@@ -83,6 +83,14 @@ class alignas(64) Timeline {
 // queue, which goes on counting where the former one stopped: an old serial is simply one that has
 // passed. Never destroyed.
 inline constexpr std::size_t kQueueTimelines = std::size_t{1} << 16;
-Timeline& queue_timeline(std::uint16_t queue) noexcept;
+
+namespace detail {
+// Zero pages until an index is used.
+extern Timeline queue_timelines[kQueueTimelines];
+}  // namespace detail
+
+inline Timeline& queue_timeline(std::uint16_t queue) noexcept {
+  return detail::queue_timelines[queue];
+}
 
 }  // namespace thalweg::sync

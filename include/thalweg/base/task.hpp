@@ -139,20 +139,25 @@ class Completion : public Counted {
   virtual void complete(const Error* error) noexcept = 0;
 };
 
+// Pointers of other kinds are null. Numbers of other kinds are not set: a task is made for each
+// submission, and what nobody reads is not written.
 struct Task {
   TaskKind kind = TaskKind::empty;
   std::string_view name;
   std::source_location site;
   std::span<const Access> accesses;
 
+  // Shared by the backend when the task is accepted; may be null.
+  Completion* completion = nullptr;
+
   // fill: the low pattern_bytes (1, 2, 4, 8 or 16) are repeated.
-  std::uint64_t pattern[2] = {0, 0};
-  std::uint32_t pattern_bytes = 0;
+  std::uint64_t pattern[2];
+  std::uint32_t pattern_bytes;
 
   // upload, read_back: rows lie host_pitch bytes apart. They stay valid until the task has passed.
   const std::byte* host_source = nullptr;
   std::byte* host_target = nullptr;
-  std::uint64_t host_pitch = 0;
+  std::uint64_t host_pitch;
 
   // kernel. `code` outlives the task's passing: the runtime sees to it.
   const KernelCode* code = nullptr;
@@ -164,10 +169,7 @@ struct Task {
 
   // wait: shared by the backend when the task is accepted.
   Timeline* timeline = nullptr;
-  std::uint64_t value = 0;
-
-  // Shared by the backend when the task is accepted; may be null.
-  Completion* completion = nullptr;
+  std::uint64_t value;
 };
 
 }  // namespace neutral

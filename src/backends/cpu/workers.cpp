@@ -28,9 +28,8 @@ constexpr microseconds kNapsInAll{2000};
 // Tasks before a worker looks whether something else should run.
 constexpr std::uint32_t kQuantum = 32;
 
-// Cells from which on a kernel is offered to threads that are awake, and to those that sleep: about
-// 1 ns a cell against hand-over and wake-up.
-constexpr std::uint64_t kCellsForIdle = 4096;
+// Cells from which on a kernel is offered to threads that sleep: about 1 ns a cell against a
+// wake-up.
 constexpr std::uint64_t kCellsForSleeping = 65536;
 constexpr std::uint64_t kChunkMin = 1024;
 
@@ -121,7 +120,11 @@ void Workers::ready(std::uint32_t place, int number, Wake wake) noexcept {
   Level& level = levels_[static_cast<std::size_t>(number)];
   const std::size_t word = place / 64;
   level.words[word].fetch_or(std::uint64_t{1} << place % 64, std::memory_order_seq_cst);
-  level.summary.fetch_or(std::uint64_t{1} << word, std::memory_order_seq_cst);
+  // Seen set, it is cleared later than the bit was set, and whoever clears it looks at the word
+  // again.
+  const std::uint64_t mark = std::uint64_t{1} << word;
+  if ((level.summary.load(std::memory_order_seq_cst) & mark) == 0)
+    level.summary.fetch_or(mark, std::memory_order_seq_cst);
   if (idle_.load(std::memory_order_seq_cst) == 0) wake_one(wake);
 }
 
@@ -235,6 +238,8 @@ bool Workers::something_to_do() const noexcept {
 bool Workers::idle() noexcept {
   idle_.fetch_add(1, std::memory_order_seq_cst);
   const auto began = steady_clock::now();
+  // With one processor a second thread that naps only takes the submitter's time.
+  if (processors_ == 1 && idle_.load(std::memory_order_seq_cst) > 1) return sleep();
   if (processors_ > 1 && spinning_.exchange(1, std::memory_order_relaxed) == 0) {
     for (unsigned turn = 0; !something_to_do(); ++turn) {
       os::pause();
@@ -374,16 +379,11 @@ void Workers::remove_sleeper(sync::Sleeper& sleeper) noexcept {
 
 // Kernels over many cells.
 
-void Workers::run_cells(const KernelCode& code, const std::byte* arguments, const Extent& extent) {
-  const std::uint64_t total = extent.x * extent.y * extent.z;
-  const bool others =
-      total >= kCellsForIdle &&
-      (idle_.load(std::memory_order_relaxed) != 0 ||
-       (total >= kCellsForSleeping && asleep_.load(std::memory_order_relaxed) != 0));
-  if (!others) {
-    if (total != 0) code.run(arguments, {extent, 0, total});
-    return;
-  }
+void Workers::run_many_cells(const KernelCode& code, const std::byte* arguments,
+                             const Extent& extent, std::uint64_t total) {
+  const bool others = idle_.load(std::memory_order_relaxed) != 0 ||
+                      (total >= kCellsForSleeping && asleep_.load(std::memory_order_relaxed) != 0);
+  if (!others) return code.run(arguments, {extent, 0, total});
   std::uint64_t chunk = std::max(total / (std::uint64_t{options_.workers + 1} * 8), kChunkMin);
   if (chunk > extent.x) chunk = (chunk + extent.x - 1) / extent.x * extent.x;  // Whole rows.
   Cells cells{code, arguments, extent, total, chunk};

@@ -74,7 +74,14 @@ class Workers {
 
   // Runs a kernel, with the help of idle workers when it has many cells. What it throws passes
   // through.
-  void run_cells(const KernelCode& code, const std::byte* arguments, const Extent& extent);
+  void run_cells(const KernelCode& code, const std::byte* arguments, const Extent& extent) {
+    const std::uint64_t total = extent.x * extent.y * extent.z;
+    if (total >= kCellsForIdle) {
+      run_many_cells(code, arguments, extent, total);
+    } else if (total != 0) {
+      code.run(arguments, {extent, 0, total});
+    }
+  }
 
   void count_failure() noexcept { failures_.fetch_add(1, std::memory_order_relaxed); }
   backend::DriverCounters counters() const noexcept;
@@ -99,6 +106,10 @@ class Workers {
 
  private:
   static constexpr int kLevels = 3;
+
+  // Cells from which on a kernel is offered to threads that are awake: about 1 ns a cell against a
+  // hand-over.
+  static constexpr std::uint64_t kCellsForIdle = 4096;
   static constexpr std::size_t kWords = kQueuesMax / 64;
 
   struct alignas(64) Level {
@@ -151,6 +162,8 @@ class Workers {
   void add_sleeper(sync::Sleeper& sleeper) noexcept;
   void remove_sleeper(sync::Sleeper& sleeper) noexcept;
 
+  void run_many_cells(const KernelCode& code, const std::byte* arguments, const Extent& extent,
+                      std::uint64_t total);
   bool help_with_cells() noexcept;
   void take_cells(Cells& cells) noexcept;
 
