@@ -274,7 +274,7 @@ void Queue::give_back(Wake wake) noexcept {
   Workers& workers = *workers_;
   const std::uint32_t place = place_;
   const int level = level_;
-  state_.store(State::ready, std::memory_order_seq_cst);
+  state_.store(State::ready, std::memory_order_release);
   workers.ready(place, level, wake);
 }
 
@@ -285,7 +285,8 @@ bool Queue::park(order::Point point) noexcept {
   value = point.serial().value;
   fire = &unpark;
   parked_on_.store(point, std::memory_order_release);
-  state_.store(State::parked, std::memory_order_seq_cst);
+  // Before it is in the list: who fires it finds it parked.
+  state_.store(State::parked, std::memory_order_release);
   if (source.add(*this)) return true;
   state_.store(State::running, std::memory_order_relaxed);
   return false;
@@ -296,7 +297,8 @@ bool Queue::park_at_gate(const GateBody& gate) noexcept {
   value = gate.value;
   fire = &unpark;
   parked_on_.store(order::Point(), std::memory_order_release);
-  state_.store(State::parked, std::memory_order_seq_cst);
+  // Before it is in the list: who fires it finds it parked.
+  state_.store(State::parked, std::memory_order_release);
   if (gate.timeline->add(*this)) return true;
   state_.store(State::running, std::memory_order_relaxed);
   return false;
