@@ -115,7 +115,9 @@ class [[nodiscard]] Array {
                               std::source_location site = std::source_location::current()) {
     if (count > std::numeric_limits<std::uint64_t>::max() / sizeof(T))
       return detail_too_many(count, sizeof(T), site);
-    THALWEG_TRY_ASSIGN(Buffer memory, Buffer::create(home, count * sizeof(T), options, site));
+    AllocationOptions aligned = options;
+    if (aligned.alignment_bytes < alignof(T)) aligned.alignment_bytes = alignof(T);
+    THALWEG_TRY_ASSIGN(Buffer memory, Buffer::create(home, count * sizeof(T), aligned, site));
     return Array(std::move(memory), count);
   }
 

@@ -95,6 +95,13 @@ struct ParameterTraits<std::span<T>>
     : ViewParameter<T, std::span<T>,
                     std::is_const_v<T> ? ParameterKind::read : ParameterKind::read_write> {};
 
+template <class T, std::size_t Extent>
+struct ParameterTraits<std::span<T, Extent>> {
+  static_assert(
+      Extent == std::dynamic_extent,
+      "A kernel takes std::span<T> without a fixed extent: the view's count is the launch's.");
+};
+
 template <class T>
 struct ParameterTraits<Out<T>> : ViewParameter<T, Out<T>, ParameterKind::write> {};
 
@@ -120,6 +127,9 @@ template <class R, class First, class... Ps>
 struct Signature<R (*)(First, Ps...)> {
   static_assert(std::is_same_v<std::remove_cvref_t<First>, Cell>,
                 "The first parameter of a kernel's callable is a thalweg::Cell.");
+  static_assert(!std::is_lvalue_reference_v<First> ||
+                    std::is_const_v<std::remove_reference_t<First>>,
+                "A kernel takes its Cell by value or by reference to const.");
   static_assert(
       ((!std::is_lvalue_reference_v<Ps> || std::is_const_v<std::remove_reference_t<Ps>>) && ...),
       "A kernel takes its parameters by value or by reference to const.");
@@ -146,11 +156,21 @@ class TypedKernelCode final : public KernelCode {
   static constexpr auto kOffsets = packed_offsets(std::type_identity<Parameters>{});
 
   TypedKernelCode(std::string name, F callable)
-      : KernelCode({}, kTable, &call), text_(std::move(name)), callable_(std::move(callable)) {
+      : KernelCode({}, kTable, is_null(callable) ? nullptr : &call),
+        text_(std::move(name)),
+        callable_(std::move(callable)) {
     name_ = text_;
   }
 
  private:
+  static bool is_null(const F& callable) noexcept {
+    if constexpr (std::is_pointer_v<F>) {
+      return callable == nullptr;
+    } else {
+      return false;
+    }
+  }
+
   template <std::size_t... I>
   static constexpr auto make_table(std::index_sequence<I...>) {
     return std::array<Parameter, kCount>{

@@ -22,6 +22,7 @@
 
 #include <concepts>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <initializer_list>
 #include <new>
@@ -43,6 +44,8 @@
 namespace thalweg {
 
 namespace detail {
+THALWEG_EXPORT Error no_host_memory(std::uint64_t size_bytes, Site site);
+
 struct DeclaredAccess {
   ViewParts view;
   AccessMode mode = AccessMode::read;
@@ -160,7 +163,11 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
     const detail::ViewParts parts = detail::ViewTraits<From>::parts(from);
     if (auto checked = check_view(parts, site); !checked) return std::move(checked).error();
     auto state = make_ref<detail::FutureState<Values>>();
-    state->value.resize(parts.count);
+    try {
+      state->value.resize(parts.count);
+    } catch (const std::exception&) {
+      return detail::no_host_memory(parts.count * parts.element_bytes, site);
+    }
     if (auto sent = read_watched(parts, state->value.data(), *state, site); !sent)
       return std::move(sent).error();
     return Future<Values>(std::move(state));
@@ -244,7 +251,8 @@ namespace detail {
 inline bool well_formed(const ViewParts& view) noexcept {
   std::uint64_t bytes = 0;
   return view.memory != nullptr && view.offset_bytes != kOutside &&
-         (view.offset_bytes & (view.alignment_bytes - 1)) == 0 &&  // A power of two.
+         // The alignment is a power of two.
+         ((view.memory->address + view.offset_bytes) & (view.alignment_bytes - 1)) == 0 &&
          !__builtin_mul_overflow(view.count, std::uint64_t{view.element_bytes}, &bytes);
 }
 
@@ -331,13 +339,14 @@ Result<Task> Stream::launch(const Kernel<F>& kernel, const Grid& grid, const Arg
       std::array<detail::ViewParts, Code::kCount + 1> views;
       detail::ViewParts* next = views.data();
       (detail::add_view(args, next), ...);
-      return launch_misuse(kernel.code(), grid,
-                           {views.data(), static_cast<std::size_t>(next - views.data())});
+      const std::span<const detail::ViewParts> view_list(
+          views.data(), static_cast<std::size_t>(next - views.data()));
+      return launch_misuse(kernel.code(), grid, view_list);
     }
-    return launch_packed(
-        kernel.code(), grid,
-        {std::launder(reinterpret_cast<const Access*>(packing.accesses)), packing.count},
-        {packing.packed, kPackedBytes});
+    const Access* const accesses = std::launder(reinterpret_cast<const Access*>(packing.accesses));
+    const std::span<const Access> access_list(accesses, packing.count);
+    const std::span<const std::byte> packed(packing.packed, kPackedBytes);
+    return launch_packed(kernel.code(), grid, access_list, packed);
   }
 }
 

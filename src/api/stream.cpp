@@ -32,7 +32,7 @@ constexpr std::size_t kAccessesMax = 256;
         ErrorKind::invalid_argument,
         fmt::format("A subview of {} elements is outside the view it was made of.", view.count),
         site);
-  if ((view.offset_bytes & (view.alignment_bytes - 1)) != 0)
+  if (((view.memory->address + view.offset_bytes) & (view.alignment_bytes - 1)) != 0)
     return Error(ErrorKind::invalid_argument,
                  fmt::format("A view at byte {} is not aligned to its elements' {} bytes.",
                              view.offset_bytes, view.alignment_bytes),
@@ -50,6 +50,11 @@ constexpr std::size_t kAccessesMax = 256;
                            static_cast<std::int64_t>(extent.x), static_cast<std::int64_t>(extent.y),
                            static_cast<std::int64_t>(extent.z)),
                grid.site());
+}
+
+[[gnu::cold]] Error no_callable(const KernelCode& code, std::source_location site) {
+  return Error(ErrorKind::invalid_argument,
+               fmt::format("Kernel `{}` is a null function pointer.", code.name()), site);
 }
 
 [[gnu::cold]] Error too_many_arguments(const KernelCode& code, std::size_t bytes,
@@ -85,6 +90,11 @@ neutral::Task transfer(neutral::TaskKind kind, std::string_view name, const Acce
 }
 
 }  // namespace
+
+Error detail::no_host_memory(std::uint64_t size_bytes, Site site) {
+  return Error(ErrorKind::out_of_memory,
+               fmt::format("The system has no {} bytes for what is read back.", size_bytes), site);
+}
 
 Result<Stream> Stream::create(const Device& device, const StreamOptions& options, Site site) {
   if (!device.valid()) return no_handle("device", site);
@@ -229,6 +239,8 @@ Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
     return bad_grid(grid);
   if (packed.size() > kArgumentBytesMax) [[unlikely]]
     return too_many_arguments(*code, packed.size(), grid.site());
+  if (!code->runnable()) [[unlikely]]
+    return no_callable(*code, grid.site());
   neutral::Task task;
   task.kind = neutral::TaskKind::kernel;
   task.name = code->name();

@@ -394,6 +394,8 @@ order::PointSet Queue::everything_before() const {
 // What is enqueued still runs. Two steps end the queue, and whoever makes the second one finalizes:
 // the last task has passed, and it was announced.
 void Queue::last_reference_gone() noexcept {
+  // The common end: at once, and a program that makes and drops streams meets no limit.
+  if (stream_->close_idle()) return finalize();
   auto retirement = make_ref<Retirement>(*this);
   neutral::Task last;
   last.kind = neutral::TaskKind::last;

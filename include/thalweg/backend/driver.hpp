@@ -65,6 +65,7 @@ class DriverStream {
 
   // Without a lock.
   virtual void announce() noexcept = 0;
+  virtual bool close_idle() noexcept = 0;
   virtual std::uintptr_t raw() const noexcept = 0;
 
   // The address of a variable that only streams of one type share.

@@ -108,6 +108,14 @@ class MultiStream final : public Driver {
       if constexpr (requires { B::announce(stream_); }) B::announce(stream_);
     }
 
+    bool close_idle() noexcept override {
+      if constexpr (requires { B::close_idle(stream_); }) {
+        return B::close_idle(stream_);
+      } else {
+        return false;
+      }
+    }
+
     std::uintptr_t raw() const noexcept override {
       if constexpr (requires { B::raw(stream_); }) {
         return B::raw(stream_);

@@ -28,7 +28,8 @@ class Deadline {
  public:
   constexpr Deadline() noexcept = default;
 
-  // A duration of more nanoseconds than there are is the longest, or the least, that there is.
+  // A duration of more nanoseconds than there are is the longest, or the least, that there is; one
+  // that is not a number is zero.
   template <class Rep, class Period>
   constexpr Deadline(std::chrono::duration<Rep, Period> within) noexcept
       : within_(saturated(within)) {}
@@ -43,6 +44,7 @@ class Deadline {
       std::chrono::duration<Rep, Period> within) noexcept {
     using std::chrono::nanoseconds;
     const std::chrono::duration<double, std::nano> rough(within);
+    if (rough != rough) return nanoseconds::zero();  // Not a number: over.
     if (rough >= nanoseconds::max()) return nanoseconds::max();
     if (rough <= nanoseconds::min()) return nanoseconds::min();
     return std::chrono::duration_cast<nanoseconds>(within);

@@ -64,6 +64,9 @@ class KernelCode : public Counted {
     keeper_.store(&keeper, std::memory_order_relaxed);
   }
 
+  // False for a kernel made of a null function pointer: launches are refused.
+  bool runnable() const noexcept { return run_ != nullptr; }
+
   // REQUIRES: no launch will run any more, and no handle is left.
   void destroy() noexcept { delete this; }
 

@@ -47,8 +47,9 @@ class Point {
   // Serial 0, whatever the queue: what was there before the first thing.
   constexpr bool none() const noexcept { return (word_ & kSerialMax) == 0; }
 
-  // By queue, then by serial.
-  friend constexpr auto operator<=>(Point, Point) noexcept = default;
+  // By queue, then by serial. Written out: nvcc makes nothing of defaulted ones.
+  friend constexpr bool operator==(Point a, Point b) noexcept { return a.word_ == b.word_; }
+  friend constexpr auto operator<=>(Point a, Point b) noexcept { return a.word_ <=> b.word_; }
 
  private:
   static constexpr int kSerialBits = 48;

@@ -100,6 +100,7 @@ class Backend {
 
   static Result<Fence> fence(Stream::Signal signal) { return Stream::fence(signal); }
   static void announce(Stream& stream) noexcept { stream.queue().announce(); }
+  static bool close_idle(Stream& stream) noexcept { return stream.queue().close_idle(); }
   Result<void> wait(order::Point point, Deadline deadline) {
     return shared_->workers.wait(point, deadline);
   }

@@ -36,7 +36,8 @@ Error failure(std::string_view what, std::string_view name) {
   try {
     throw;
   } catch (const std::exception& thrown) {
-    cause = fmt::format("{}: {}", type_name(typeid(thrown)), thrown.what());
+    const char* const text = thrown.what();
+    cause = fmt::format("{}: {}", type_name(typeid(thrown)), text != nullptr ? text : "no text");
   } catch (...) {
   }
   return Error(ErrorKind::task_failed, fmt::format("{} `{}` threw {}.", what, name, cause));

@@ -309,6 +309,7 @@ void Queue::unpark(TimelineWaiter& waiter) noexcept {
 }
 
 Queue::End Queue::run(const Permit& permit) noexcept {
+  const order::QueueIndex index = this->index();
   std::uint64_t published = published_.load(std::memory_order_acquire);
   std::uint32_t tasks = 0;
   for (;;) {
@@ -320,6 +321,12 @@ Queue::End Queue::run(const Permit& permit) noexcept {
         State idle = State::idle;
         if (!state_.compare_exchange_strong(idle, State::running, std::memory_order_seq_cst))
           return End::drained;
+        // Between the two the queue may have ended and begun to serve another stream.
+        if (this->index() != index) {
+          give_back(Wake::anybody);
+          return End::drained;
+        }
+        published = published_.load(std::memory_order_acquire);
         continue;
       }
     }

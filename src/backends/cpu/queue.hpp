@@ -82,6 +82,12 @@ class Queue : private TimelineWaiter {
   // Sees to it that somebody runs what was appended.
   void announce() noexcept;
 
+  // Closes a queue that has nothing to run and is in nobody's hands. REQUIRES: nobody submits.
+  bool close_idle() noexcept {
+    State idle = State::idle;
+    return state_.compare_exchange_strong(idle, State::closed, std::memory_order_acq_rel);
+  }
+
   // REQUIRES: the caller moved the state to RUNNING.
   End run(const Permit& permit) noexcept;
 
