@@ -26,9 +26,10 @@ constexpr std::uint64_t held(std::uint64_t index, int offset, std::uint64_t coun
       std::clamp<std::int64_t>(moved, 0, static_cast<std::int64_t>(count) - 1));
 }
 
-// One picture on its way. Each stage is submitted for all bands before the next one: a band then
-// finds the rows of its neighbours already claimed by their writers. Arrays are handed from stage
-// to stage and dropped at the end of the one that reads them last, with that work still in flight.
+// One picture on its way. A cell of a kernel is a row. Each stage is submitted for all bands before
+// the next one: a band then finds the rows of its neighbours already claimed by their writers.
+// Arrays are handed from stage to stage and dropped at the end of the one that reads them last,
+// with that work still in flight.
 class Run {
  public:
   Run(const std::vector<Stream>& streams, const ColorImage& image, std::uint32_t bands)
@@ -103,15 +104,18 @@ class Run {
   Result<Array<std::uint8_t>> to_grey(Array<std::uint8_t> rgb) const {
     const auto code = kernel("grey", [](Cell at, std::span<const std::uint8_t> from,
                                         Out<std::uint8_t> to, std::uint64_t width) {
-      const std::uint64_t index = at.y * width + at.x;
-      const std::uint8_t* const pixel = &from[index * 3];
-      to[index] = static_cast<std::uint8_t>(
-          (77u * pixel[0] + 150u * pixel[1] + 29u * pixel[2] + 128u) / 256u);
+      const std::uint8_t* const pixels_of_row = from.data() + at.x * width * 3;
+      std::uint8_t* const row = to.data() + at.x * width;
+      for (std::uint64_t x = 0; x != width; ++x) {
+        const std::uint8_t* const pixel = pixels_of_row + x * 3;
+        row[x] = static_cast<std::uint8_t>(
+            (77u * pixel[0] + 150u * pixel[1] + 29u * pixel[2] + 128u) / 256u);
+      }
     });
     THALWEG_TRY_ASSIGN(auto grey, array<std::uint8_t>(pixels(), "grey"));
     THALWEG_TRY(for_each_band([&](const Band& band) {
-      return band.stream.launch(code, {image_.width, band.rows()}, rows_of(rgb, band, 3),
-                                rows_of(grey, band), image_.width);
+      return band.stream.launch(code, band.rows(), rows_of(rgb, band, 3), rows_of(grey, band),
+                                image_.width);
     }));
     return grey;
   }
@@ -119,15 +123,27 @@ class Run {
   Result<Array<std::uint16_t>> blur_across(Array<std::uint8_t> grey) const {
     const auto code = kernel("blur across", [](Cell at, std::span<const std::uint8_t> from,
                                                Out<std::uint16_t> to, std::uint64_t width) {
-      const std::uint8_t* const row = &from[at.y * width];
-      to[at.y * width + at.x] = static_cast<std::uint16_t>(
-          row[held(at.x, -2, width)] + 4 * row[held(at.x, -1, width)] + 6 * row[at.x] +
-          4 * row[held(at.x, 1, width)] + row[held(at.x, 2, width)]);
+      const std::uint8_t* const in = from.data() + at.x * width;
+      std::uint16_t* const out = to.data() + at.x * width;
+      const auto blur = [in](std::uint64_t a, std::uint64_t b, std::uint64_t c, std::uint64_t d,
+                             std::uint64_t e) {
+        return static_cast<std::uint16_t>(in[a] + 4 * in[b] + 6 * in[c] + 4 * in[d] + in[e]);
+      };
+      const auto at_border = [&](std::uint64_t x) {
+        out[x] =
+            blur(held(x, -2, width), held(x, -1, width), x, held(x, 1, width), held(x, 2, width));
+      };
+      const std::uint64_t inner = std::min<std::uint64_t>(2, width);
+      const std::uint64_t inner_end = std::max(inner, width - inner);
+      for (std::uint64_t x = 0; x != inner; ++x) at_border(x);
+      for (std::uint64_t x = inner; x < inner_end; ++x)
+        out[x] = blur(x - 2, x - 1, x, x + 1, x + 2);
+      for (std::uint64_t x = inner_end; x < width; ++x) at_border(x);
     });
     THALWEG_TRY_ASSIGN(auto across, array<std::uint16_t>(pixels(), "blurred across"));
     THALWEG_TRY(for_each_band([&](const Band& band) {
-      return band.stream.launch(code, {image_.width, band.rows()}, rows_of(grey, band),
-                                rows_of(across, band), image_.width);
+      return band.stream.launch(code, band.rows(), rows_of(grey, band), rows_of(across, band),
+                                image_.width);
     }));
     return across;
   }
@@ -135,17 +151,19 @@ class Run {
   Result<Array<std::uint8_t>> blur_down(Array<std::uint16_t> across) const {
     const auto code = kernel("blur down", [](Cell at, std::span<const std::uint16_t> from,
                                              Out<std::uint8_t> to, Window window) {
-      const auto value = [&](int offset) {
-        return from[held(at.y + window.above, offset, window.rows) * window.width + at.x];
+      const auto row = [&](int offset) {
+        return from.data() + held(at.x + window.above, offset, window.rows) * window.width;
       };
-      to[at.y * window.width + at.x] = static_cast<std::uint8_t>(
-          (value(-2) + 4 * value(-1) + 6 * value(0) + 4 * value(1) + value(2) + 128) / 256);
+      const std::uint16_t* const in[] = {row(-2), row(-1), row(0), row(1), row(2)};
+      std::uint8_t* const out = to.data() + at.x * window.width;
+      for (std::uint64_t x = 0; x != window.width; ++x)
+        out[x] = static_cast<std::uint8_t>(
+            (in[0][x] + 4 * in[1][x] + 6 * in[2][x] + 4 * in[3][x] + in[4][x] + 128) / 256);
     });
     THALWEG_TRY_ASSIGN(auto blurred, array<std::uint8_t>(pixels(), "blurred"));
     THALWEG_TRY(for_each_band([&](const Band& band) {
       const auto [rows, window] = around(across, band, 2);
-      return band.stream.launch(code, {image_.width, band.rows()}, rows, rows_of(blurred, band),
-                                window);
+      return band.stream.launch(code, band.rows(), rows, rows_of(blurred, band), window);
     }));
     return blurred;
   }
@@ -154,26 +172,29 @@ class Run {
     const auto code = kernel("edges", [](Cell at, std::span<const std::uint8_t> from,
                                          Out<std::uint8_t> to, Window window) {
       const auto row = [&](int offset) {
-        return &from[held(at.y + window.above, offset, window.rows) * window.width];
+        return from.data() + held(at.x + window.above, offset, window.rows) * window.width;
       };
       const std::uint8_t* const above = row(-1);
       const std::uint8_t* const here = row(0);
       const std::uint8_t* const below = row(1);
-      const std::uint64_t x = at.x;
-      const std::uint64_t left = held(x, -1, window.width);
-      const std::uint64_t right = held(x, 1, window.width);
-      const int across =
-          above[right] - above[left] + 2 * (here[right] - here[left]) + below[right] - below[left];
-      const int down =
-          below[left] - above[left] + 2 * (below[x] - above[x]) + below[right] - above[right];
-      const int strength = (across < 0 ? -across : across) + (down < 0 ? -down : down);
-      to[at.y * window.width + x] = static_cast<std::uint8_t>(std::min(strength, 255));
+      std::uint8_t* const out = to.data() + at.x * window.width;
+      const auto edge = [&](std::uint64_t left, std::uint64_t x, std::uint64_t right) {
+        const int across = above[right] - above[left] + 2 * (here[right] - here[left]) +
+                           below[right] - below[left];
+        const int down =
+            below[left] - above[left] + 2 * (below[x] - above[x]) + below[right] - above[right];
+        const int strength = (across < 0 ? -across : across) + (down < 0 ? -down : down);
+        out[x] = static_cast<std::uint8_t>(std::min(strength, 255));
+      };
+      const std::uint64_t last = window.width - 1;
+      edge(0, 0, std::min<std::uint64_t>(1, last));
+      for (std::uint64_t x = 1; x < last; ++x) edge(x - 1, x, x + 1);
+      if (last != 0) edge(last - 1, last, last);
     });
     THALWEG_TRY_ASSIGN(auto edges, array<std::uint8_t>(pixels(), "edges"));
     THALWEG_TRY(for_each_band([&](const Band& band) {
       const auto [rows, window] = around(blurred, band, 1);
-      return band.stream.launch(code, {image_.width, band.rows()}, rows, rows_of(edges, band),
-                                window);
+      return band.stream.launch(code, band.rows(), rows, rows_of(edges, band), window);
     }));
     return edges;
   }
@@ -219,12 +240,13 @@ class Run {
     const auto code = kernel("apply", [](Cell at, std::span<const std::uint8_t> from,
                                          std::span<const std::uint8_t> table, Out<std::uint8_t> to,
                                          std::uint64_t width) {
-      const std::uint64_t index = at.y * width + at.x;
-      to[index] = table[from[index]];
+      const std::uint8_t* const in = from.data() + at.x * width;
+      std::uint8_t* const out = to.data() + at.x * width;
+      for (std::uint64_t x = 0; x != width; ++x) out[x] = table[in[x]];
     });
     THALWEG_TRY_ASSIGN(auto result, array<std::uint8_t>(pixels(), "result"));
     THALWEG_TRY(for_each_band([&](const Band& band) {
-      return band.stream.launch(code, {image_.width, band.rows()}, rows_of(edges, band), lookup,
+      return band.stream.launch(code, band.rows(), rows_of(edges, band), lookup,
                                 rows_of(result, band), image_.width);
     }));
     return result;
