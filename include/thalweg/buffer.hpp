@@ -87,8 +87,9 @@ class [[nodiscard]] View {
     return {memory_, offset_bytes_ + first * sizeof(T), count};
   }
 
-  std::uint64_t count() const noexcept { return count_; }
-  std::uint64_t size_bytes() const noexcept { return count_ * sizeof(T); }
+  // 0 for an invalid handle.
+  std::uint64_t count() const noexcept { return memory_ ? count_ : 0; }
+  std::uint64_t size_bytes() const noexcept { return count() * sizeof(T); }
   std::uint64_t offset_bytes() const noexcept { return offset_bytes_; }
   detail::AllocationCore* core() const noexcept { return memory_.get(); }
   const Ref<detail::AllocationCore>& ref() const noexcept { return memory_; }
@@ -127,8 +128,9 @@ class [[nodiscard]] Array {
     return view().subview(first, count);
   }
 
-  std::uint64_t count() const noexcept { return count_; }
-  std::uint64_t size_bytes() const noexcept { return count_ * sizeof(T); }
+  // 0 for an invalid handle.
+  std::uint64_t count() const noexcept { return memory_.valid() ? count_ : 0; }
+  std::uint64_t size_bytes() const noexcept { return count() * sizeof(T); }
   const Buffer& buffer() const noexcept { return memory_; }
   bool valid() const noexcept { return memory_.valid(); }
 

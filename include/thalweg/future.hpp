@@ -58,8 +58,13 @@ class [[nodiscard]] Future {
   Future() noexcept = default;
   Future(Error refusal) noexcept : refusal_(std::move(refusal)) {}
   explicit Future(Ref<detail::FutureState<T>> state) noexcept : state_(std::move(state)) {}
-  Future(Future&&) noexcept = default;
-  Future& operator=(Future&&) noexcept = default;
+  Future(Future&& other) noexcept
+      : state_(std::move(other.state_)), refusal_(std::exchange(other.refusal_, std::nullopt)) {}
+  Future& operator=(Future&& other) noexcept {
+    state_ = std::move(other.state_);
+    refusal_ = std::exchange(other.refusal_, std::nullopt);
+    return *this;
+  }
 
   // Whether get() would return at once. True for a future that holds a refusal or nothing. Never
   // waits.

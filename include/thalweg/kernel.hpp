@@ -13,7 +13,9 @@
 //   Out<T>               promises to write every byte of it and to read none,
 //   anything else        is a scalar: trivially copyable, at most 256 bytes, copied at the launch.
 //
-// The access follows from the parameter, never from the argument.
+// The access follows from the parameter, never from the argument. Cells run in no particular order
+// and at the same time: a cell must not read what another one writes, nor may a launch that is
+// given the same bytes twice.
 //
 // Threads:    a Kernel may be launched from any thread, on any stream.
 // Ownership:  a counted handle; a launch keeps the callable until it has run.

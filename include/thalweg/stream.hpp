@@ -16,7 +16,8 @@
 // Blocking:   synchronize() waits for the device. Nothing else here does.
 // Errors:     a submission that returns an error did not happen. All of them can give
 //             invalid_handle (moved from, default made), context_mismatch (a handle of another
-//             device), invalid_argument (a range outside its memory), device_lost.
+//             device), invalid_argument (a range outside its memory), out_of_memory (on the host,
+//             for the task itself or for what an upload stages), device_lost.
 
 #pragma once
 
@@ -68,8 +69,8 @@ detail::DeclaredAccess updates(const V& view) noexcept {
   static_assert(!std::is_const_v<ElementOf<V>>, "A View<const T> can only be read.");
   return {detail::ViewTraits<V>::parts(view), AccessMode::read_write};
 }
-// Orders with every other access to the bytes, and touches none. An empty view orders by its
-// memory.
+// Orders with every other access to the bytes of the view, and touches none. All `orders` of one
+// memory are ordered with one another, those of empty views too.
 template <Viewable V>
 detail::DeclaredAccess orders(const V& view) noexcept {
   return {detail::ViewTraits<V>::parts(view), AccessMode::token};
@@ -93,8 +94,8 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
 
   // Runs `kernel` on every cell of `grid`, with a View or Array for each span or Out parameter and
   // a value for each scalar. No cells are fine.
-  // Errors: invalid_size, when a count is below zero, there are more than 2^40 cells, or the
-  //         arguments have more than 4096 bytes.
+  // Errors: invalid_size, when a count is below zero, there are more than 2^40 cells, y or z is
+  //         2^32 or more, or the arguments have more than 4096 bytes.
   template <class F, class... Args>
   Result<Task> launch(const Kernel<F>& kernel, const Grid& grid, const Args&... args) const;
 

@@ -21,6 +21,7 @@ using detail::ViewParts;
 using detail::well_formed;
 
 constexpr std::uint64_t kCellsMax = std::uint64_t{1} << 40;
+constexpr std::uint64_t kRowsMax = 0xffffffff;  // In y and in z.
 constexpr std::size_t kArgumentBytesMax = 4096;
 constexpr std::size_t kAccessesMax = 256;
 
@@ -45,6 +46,13 @@ constexpr std::size_t kAccessesMax = 256;
 
 [[gnu::cold]] Error bad_grid(const Grid& grid) {
   const Extent& extent = grid.extent();
+  if (!grid.negative())
+    return Error(
+        ErrorKind::invalid_size,
+        fmt::format("A grid of {} x {} x {} cells; 0 to 2^40 cells can be launched, with y "
+                    "and z below 2^32.",
+                    extent.x, extent.y, extent.z),
+        grid.site());
   return Error(ErrorKind::invalid_size,
                fmt::format("A grid of {} x {} x {} cells; 0 to 2^40 cells can be launched.",
                            static_cast<std::int64_t>(extent.x), static_cast<std::int64_t>(extent.y),
@@ -235,7 +243,8 @@ Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
   if (code == nullptr) [[unlikely]]
     return no_handle("kernel", grid.site());
   if (grid.negative() || __builtin_mul_overflow(extent.x, extent.y, &cells) ||
-      __builtin_mul_overflow(cells, extent.z, &cells) || cells > kCellsMax) [[unlikely]]
+      __builtin_mul_overflow(cells, extent.z, &cells) || cells > kCellsMax ||
+      (extent.y | extent.z) > kRowsMax) [[unlikely]]
     return bad_grid(grid);
   if (packed.size() > kArgumentBytesMax) [[unlikely]]
     return too_many_arguments(*code, packed.size(), grid.site());

@@ -31,11 +31,14 @@ void* run(void* argument) {
 }  // namespace
 
 bool start_thread(const char* name, std::function<void()> body) {
-  // The program's signals stay with the program's threads.
-  sigset_t all;
+  // The program's signals stay with the program's threads, but for those that a thread raises
+  // itself and for a profiler's.
+  sigset_t others;
   sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigfillset(&others);
+  for (const int own : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP, SIGSYS, SIGPROF})
+    sigdelset(&others, own);
+  pthread_sigmask(SIG_SETMASK, &others, &before);
   auto start = std::make_unique<Start>(Start{name, std::move(body)});
   pthread_t thread;
   const bool started = pthread_create(&thread, nullptr, &run, start.get()) == 0;

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "os/thread.hpp"
 #include "runtime/event.hpp"
 #include "runtime/queue.hpp"
 #include "runtime/timeline.hpp"
@@ -17,6 +18,11 @@ namespace thalweg::runtime {
 using thalweg::detail::EventCore;
 using thalweg::detail::QueueCore;
 using thalweg::detail::TimelineCore;
+
+namespace {
+// How often a stream is asked for again while others are about to go: some milliseconds.
+constexpr int kTurnsForEnded = 1000;
+}  // namespace
 
 Device::Device(std::unique_ptr<backend::Driver> driver, std::string backend, std::string name,
                bool skip_passed)
@@ -38,8 +44,14 @@ Result<Ref<QueueCore>> Device::create_queue(const StreamOptions& options, Site s
   Result<Slot*> slot = registry.acquire_slot(skip_passed_);
   if (!slot) return std::move(slot).error().at(site);
   const Serial start{sync::queue_timeline((*slot)->index).value()};
-  auto stream = driver_->create_stream(
-      {options.priority, options.name, (*slot)->index, start, *slot, &(*slot)->order});
+  const backend::StreamRequest request{options.priority, options.name, (*slot)->index, start, *slot,
+                                       &(*slot)->order};
+  auto stream = driver_->create_stream(request);
+  // Streams that are gone, but for a thread that is about to let go of them, do not count.
+  for (int turn = 0; !stream && turn != kTurnsForEnded && any_ended(); ++turn) {
+    os::yield();
+    stream = driver_->create_stream(request);
+  }
   if (!stream) {
     registry.close_slot(**slot);
     registry.free_slot(**slot);
@@ -57,6 +69,13 @@ Result<Ref<QueueCore>> Device::create_queue(const StreamOptions& options, Site s
     ++queues.ended.queues_created;
   });
   return Ref<QueueCore>(std::move(queue));
+}
+
+bool Device::any_ended() const {
+  return queues_.with([](const Queues& queues) {
+    return std::any_of(queues.live.begin(), queues.live.end(),
+                       [](const Queue* queue) { return queue->ended(); });
+  });
 }
 
 void Device::forget(Queue& queue) noexcept {

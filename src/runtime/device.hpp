@@ -78,6 +78,7 @@ class Device final : public thalweg::detail::DeviceCore {
     Statistics ended;  // Sum over queues that are gone.
   };
 
+  bool any_ended() const;
   Result<void> may_block(WaitReason reason, Deadline deadline, Site site) const;
 
   const std::unique_ptr<backend::Driver> driver_;

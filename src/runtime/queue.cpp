@@ -77,8 +77,10 @@ thalweg::detail::DeviceCore& Queue::device() const noexcept { return *device_; }
     const Allocation& allocation = record_of(access);
     if (&allocation.owner() != device_.get())
       return Error(ErrorKind::context_mismatch,
-                   fmt::format("Memory of device `{}` is used on a stream of device `{}`.",
-                               allocation.device().name(), device_->name()),
+                   fmt::format("Memory of device `{}` (id {}) is used on a stream of device `{}` "
+                               "(id {}).",
+                               allocation.device().name(), allocation.device().id().value,
+                               device_->name(), device_->id().value),
                    task.site);
     if (!inside(access, allocation.size_bytes))
       return Error(ErrorKind::invalid_argument,
@@ -206,8 +208,12 @@ Result<order::Point> Queue::tail_locked() {
 
 // The end of what the program enqueued: the last task is ours.
 order::Point Queue::program_end() const noexcept {
-  const std::uint64_t last = slot_.order.last().value;
-  return order::Point(slot_.index, Serial{ending_ ? last - 1 : last});
+  return ending_ ? order::Point(slot_.index, end_) : slot_.order.tail();
+}
+
+bool Queue::ended() const {
+  const sync::Locked queue(slot_.lock);
+  return ending_ && passed(program_end());
 }
 
 Result<order::Point> Queue::tail() {
@@ -331,8 +337,17 @@ bool Queue::poll(backend::Items& freed) {
 
 // Memory.
 
+// A refusal is not the last word: finished work may still hold what it no longer needs.
 Result<backend::Block> Queue::reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
                                       const backend::ReserveOptions& options) {
+  Result<backend::Block> block = try_reserve(kind, size_bytes, options);
+  if (block || block.error().kind() != ErrorKind::out_of_memory) return block;
+  device_->poll();
+  return try_reserve(kind, size_bytes, options);
+}
+
+Result<backend::Block> Queue::try_reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
+                                          const backend::ReserveOptions& options) {
   return device_->with_memory([&]() -> Result<backend::Block> {
     Result<backend::Found> found = [&] {
       const sync::Locked queue(slot_.lock);
@@ -394,20 +409,24 @@ order::PointSet Queue::everything_before() const {
 // What is enqueued still runs. Two steps end the queue, and whoever makes the second one finalizes:
 // the last task has passed, and it was announced.
 void Queue::last_reference_gone() noexcept {
-  // The common end: at once, and a program that makes and drops streams meets no limit.
-  if (stream_->close_idle()) return finalize();
   auto retirement = make_ref<Retirement>(*this);
   neutral::Task last;
   last.kind = neutral::TaskKind::last;
   last.completion = retirement.get();
+  bool idle = false;
   {
     const sync::Locked queue(slot_.lock);
+    // From here on a synchronize of the whole device enqueues nothing here.
+    ending_ = true;
+    end_ = slot_.order.last();
+    // The common end: at once, and a program that makes and drops streams meets no limit.
+    idle = passed(program_end()) && stream_->close_idle();
     // Refused: only when the system has no memory left for a slot. The queue then stays for good:
     // what is enqueued runs, and nothing is freed under it.
-    if (!stream_->submit(last, Serial{slot_.order.last().value + 1})) return;
-    slot_.order.take();
-    ending_ = true;
+    if (!idle && !stream_->submit(last, Serial{end_.value + 1})) return;
+    if (!idle) slot_.order.take();
   }
+  if (idle) return finalize();
   stream_->announce();
   end_step();
 }

@@ -56,6 +56,9 @@ class Queue final : public thalweg::detail::QueueCore {
   // enqueued has passed.
   bool poll(backend::Items& freed);
 
+  // No handle is left and all its work has passed: it is about to go.
+  bool ended() const;
+
   // Adds this queue's counters to `sum`.
   void add_to(Statistics& sum) const;
 
@@ -82,6 +85,8 @@ class Queue final : public thalweg::detail::QueueCore {
   order::Point program_end() const noexcept THALWEG_REQUIRES(slot_.lock);
   Result<backend::Block> reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
                                  const backend::ReserveOptions& options);
+  Result<backend::Block> try_reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
+                                     const backend::ReserveOptions& options);
   order::PointSet everything_before() const;
   void keep(Ref<Counted> item, std::uint64_t size_bytes);
 
@@ -93,7 +98,8 @@ class Queue final : public thalweg::detail::QueueCore {
   const std::string name_;
   std::atomic<int> end_steps_{2};
 
-  bool ending_ THALWEG_GUARDED_BY(slot_.lock) = false;  // The last task is enqueued.
+  bool ending_ THALWEG_GUARDED_BY(slot_.lock) = false;  // No handle is left.
+  Serial end_ THALWEG_GUARDED_BY(slot_.lock);           // When ending: the program's last serial.
 
   order::WaitCounts waits_ THALWEG_GUARDED_BY(slot_.lock);
   Statistics counters_ THALWEG_GUARDED_BY(slot_.lock);

@@ -37,6 +37,38 @@ TEST_F(OddInputs, AKernelWithoutAFunctionIsRefused) {
   const Result<Task> launched = stream_.launch(kernel("none", none), 1);
   ASSERT_FALSE(launched);
   EXPECT_EQ(launched.error().kind(), ErrorKind::invalid_argument);
+  void (*nothing)() = nullptr;
+  const Result<void> hosted = stream_.host("nothing", {}, nothing).get(kLimit);
+  ASSERT_FALSE(hosted);
+  EXPECT_EQ(hosted.error().kind(), ErrorKind::invalid_argument);
+}
+
+// A task that fails names the line that submitted it, which may be one of many.
+TEST_F(OddInputs, AFailureNamesTheLineOfItsSubmission) {
+  const Result<void> hosted = stream_.host("f", {}, [] { throw 1; }).get(kLimit);
+  ASSERT_FALSE(hosted);
+  EXPECT_EQ(hosted.error().site().line(), static_cast<unsigned>(__LINE__ - 2));
+  std::uint_least32_t line = 0;
+  set_error_sink([&line](const Error& error) { line = error.site().line(); });
+  must(stream_.launch(kernel("k", [](Cell) { throw 1; }), 1));
+  must(stream_.synchronize(kLimit));
+  set_error_sink({});
+  EXPECT_EQ(line, static_cast<unsigned>(__LINE__ - 3));
+}
+
+// What was moved from holds nothing: no elements, no refusal.
+TEST_F(OddInputs, WhatWasMovedFromIsEmpty) {
+  auto array = must(Array<int>::create(stream_, 8));
+  auto view = array.view();
+  const auto kept = std::move(array);
+  const auto kept_view = std::move(view);
+  EXPECT_EQ(array.count(), 0U);  // NOLINT: what is left is what is tested.
+  EXPECT_EQ(view.count(), 0U);   // NOLINT
+  Future<void> refused = stream_.host("f", {}, UniqueFunction());
+  Future<void> taken = std::move(refused);
+  EXPECT_FALSE(refused.valid());  // NOLINT
+  EXPECT_TRUE(taken.valid());
+  EXPECT_EQ(taken.get(kLimit).error().kind(), ErrorKind::invalid_argument);
 }
 
 // An exception whose text is null still becomes an error with the type's name.

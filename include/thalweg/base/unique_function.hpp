@@ -20,8 +20,13 @@ class UniqueFunction {
 
   template <class F>
     requires(!std::same_as<std::decay_t<F>, UniqueFunction> && std::invocable<std::decay_t<F>&>)
-  UniqueFunction(F&& function)
-      : body_(std::make_unique<Body<std::decay_t<F>>>(std::forward<F>(function))) {}
+  UniqueFunction(F&& function) {
+    // A null function pointer is no callable.
+    if constexpr (std::is_pointer_v<std::decay_t<F>>) {
+      if (function == nullptr) return;
+    }
+    body_ = std::make_unique<Body<std::decay_t<F>>>(std::forward<F>(function));
+  }
 
   // REQUIRES: *this is not empty. What the callable throws passes through.
   void operator()() { body_->call(); }

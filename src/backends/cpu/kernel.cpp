@@ -31,7 +31,7 @@ std::string type_name(const std::type_info& type) {
 }
 
 // REQUIRES: an exception is being handled.
-Error failure(std::string_view what, std::string_view name) {
+Error failure(std::string_view what, std::string_view name, std::source_location site) {
   std::string cause = "something that is no std::exception";
   try {
     throw;
@@ -40,7 +40,7 @@ Error failure(std::string_view what, std::string_view name) {
     cause = fmt::format("{}: {}", type_name(typeid(thrown)), text != nullptr ? text : "no text");
   } catch (...) {
   }
-  return Error(ErrorKind::task_failed, fmt::format("{} `{}` threw {}.", what, name, cause));
+  return Error(ErrorKind::task_failed, fmt::format("{} `{}` threw {}.", what, name, cause), site);
 }
 
 void run_fill(const FillBody& fill) noexcept {
@@ -75,10 +75,10 @@ void run_copy(const CopyBody& copy) noexcept {
 std::optional<Error> run_kernel(const KernelBody& kernel, Workers& workers) {
   const auto* const arguments = reinterpret_cast<const std::byte*>(&kernel + 1);
   try {
-    workers.run_cells(*kernel.code, arguments, kernel.extent);
+    workers.run_cells(*kernel.code, arguments, kernel.extent());
     return std::nullopt;
   } catch (...) {
-    return failure("Kernel", kernel.code->name());
+    return failure("Kernel", kernel.code->name(), kernel.site);
   }
 }
 
@@ -87,7 +87,7 @@ std::optional<Error> run_host(HostBody& host) {
     host.function();
     return std::nullopt;
   } catch (...) {
-    return failure("Host function", {host.name, host.name_bytes});
+    return failure("Host function", {host.name, host.name_bytes}, host.site);
   }
 }
 

@@ -88,7 +88,9 @@ void write_body(Slot& slot, const neutral::Task& task) noexcept {
     }
     case neutral::TaskKind::kernel: {
       slot.kind = SlotKind::kernel;
-      auto* const body = new (body_address(slot)) KernelBody{task.code, task.extent};
+      auto* const body = new (body_address(slot))
+          KernelBody{task.code, task.site, task.extent.x, static_cast<std::uint32_t>(task.extent.y),
+                     static_cast<std::uint32_t>(task.extent.z)};
       // A few words: a call of memcpy costs more. The size is a multiple of 8.
       auto* to = reinterpret_cast<std::byte*>(body + 1);
       for (std::size_t at = 0; at != task.arguments.size(); at += 8)
@@ -97,7 +99,8 @@ void write_body(Slot& slot, const neutral::Task& task) noexcept {
     }
     case neutral::TaskKind::host: {
       slot.kind = SlotKind::host;
-      auto* const body = new (body_address(slot)) HostBody{std::move(*task.function), 0, {}};
+      auto* const body =
+          new (body_address(slot)) HostBody{std::move(*task.function), task.site, 0, {}};
       body->name_bytes = std::min(task.name.size(), sizeof(body->name));
       std::memcpy(body->name, task.name.data(), body->name_bytes);
       break;

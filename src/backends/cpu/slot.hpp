@@ -15,6 +15,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <source_location>
 #include <string_view>
 
 #include "thalweg/base/task.hpp"
@@ -82,11 +83,18 @@ struct CopyBody {
 
 struct KernelBody {
   const KernelCode* code;
-  Extent extent;
+  std::source_location site;
+  std::uint64_t x;
+  std::uint32_t y;
+  std::uint32_t z;
+
+  Extent extent() const noexcept { return {x, y, z}; }
 };
+static_assert(sizeof(KernelBody) == sizeof(Slot::body));
 
 struct HostBody {
   UniqueFunction function;
+  std::source_location site;
   std::uint64_t name_bytes;
   char name[80];  // For reports; cut when longer.
 };

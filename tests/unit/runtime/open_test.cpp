@@ -361,17 +361,17 @@ TEST_F(Tiny, ARefusedStreamLeavesNothingBehind) {
 }
 
 // Memory that the backend refuses: out_of_memory at the call site, for buffers and for staged
-// uploads.
+// uploads. It is asked twice: once more after finished work has let go of what it held.
 TEST_F(Tiny, RefusedMemoryChangesNothing) {
   const Stream s = must(Stream::create(device));
   const auto v = must(Array<int>::create(s, 4));
   const std::uint64_t references = device.core()->references();
   const MemoryUsage before = device.memory_usage();
-  control->alloc.next();
+  control->alloc.next(1, 2);
   const auto buffer = Buffer::create(s, 4096);
   EXPECT_EQ(message(buffer), "Tiny has no memory left.");
   EXPECT_EQ(line_of(buffer.error()), here() - 2);
-  control->alloc.next();
+  control->alloc.next(1, 2);
   const std::vector<int> values{1, 2, 3, 4};
   const auto upload = s.upload(v, std::span<const int>(values));
   EXPECT_EQ(refusal(upload), "out_of_memory");

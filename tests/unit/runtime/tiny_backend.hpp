@@ -36,11 +36,20 @@ namespace thalweg::test {
 // 1 refuses the next call, 2 the one after it; 0 none.
 class Refusal {
  public:
-  void next(int nth = 1) noexcept { left_ = nth; }
-  bool now() noexcept { return left_ != 0 && --left_ == 0; }
+  // The nth call from now on, and as many more as `times` says.
+  void next(int nth = 1, int times = 1) noexcept {
+    left_ = nth;
+    times_ = times;
+  }
+  bool now() noexcept {
+    if (left_ == 0 || --left_ != 0) return false;
+    if (--times_ != 0) left_ = 1;
+    return true;
+  }
 
  private:
   int left_ = 0;
+  int times_ = 0;
 };
 
 // What a test holds of the device it opened, and what it counts.
