@@ -12,6 +12,7 @@ from pathlib import Path
 # as a program that was not built.
 SKIP_MESSAGES = ("SKIP_REGULAR_EXPRESSION_MATCHED", "SKIP_RETURN_CODE")
 GTEST_REASON = re.compile(r": Skipped\n(?P<reason>.*?)\n*(?=\n\[|\Z)", re.S)
+RATE_LINE = re.compile(r"^RATE: +(?P<rate>.+)$", re.M)  # How much a randomised test did.
 SKIP_LINE = re.compile(r"^(?:SKIP|skipped):? +(?P<reason>.+)$", re.M | re.I)
 
 
@@ -21,12 +22,14 @@ class Counts:
     failed: int = 0
     failures: list[tuple[str, str]] = field(default_factory=list)  # Name and output.
     skips: list[tuple[str, str]] = field(default_factory=list)  # Name and reason.
+    rates: list[tuple[str, str]] = field(default_factory=list)  # Name and what it did.
 
     def add(self, other: Counts) -> None:
         self.passed += other.passed
         self.failed += other.failed
         self.failures += other.failures
         self.skips += other.skips
+        self.rates += other.rates
 
 
 def skip_reason(output: str) -> str:
@@ -43,6 +46,7 @@ def read_junit(path: Path) -> Counts:
         status = case.get("status")
         skipped = case.find("skipped")
         message = skipped.get("message", "") if skipped is not None else ""
+        counts.rates += [(name, rate) for rate in RATE_LINE.findall(output)]
         if status == "run":
             counts.passed += 1
         elif status == "disabled":

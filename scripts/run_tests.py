@@ -59,6 +59,8 @@ class Run:
             verdict = describe(counts)
             self.times.append((name, time.monotonic() - begin, verdict))
             self.say(f"{name}: {verdict}")
+        for test, rate in counts.rates:
+            self.say(f"    {test}: {rate}")
         for test, output in counts.failures[:SHOWN_FAILURES]:
             print(f"--- {test} failed:")
             print("\n".join(output.rstrip().splitlines()[-SHOWN_LINES:]))

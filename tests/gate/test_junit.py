@@ -14,7 +14,8 @@ from junit import Counts, read_junit  # noqa: E402
 
 REPORT = """<?xml version="1.0"?>
 <testsuite>
-  <testcase name="good" status="run"><system-out>[  PASSED  ]</system-out></testcase>
+  <testcase name="good" status="run"><system-out>RATE: 7 programs/s
+[  PASSED  ]</system-out></testcase>
   <testcase name="bad" status="fail"><failure/><system-out>boom</system-out></testcase>
   <testcase name="absent" status="notrun"><skipped message="Unable to find executable"/></testcase>
   <testcase name="late" status="fail"><failure message="Timeout"/></testcase>
@@ -43,6 +44,7 @@ class Junit(unittest.TestCase):
     def test_each_status(self) -> None:
         counts = self.read(REPORT)
         self.assertEqual((counts.passed, counts.failed), (1, 3))
+        self.assertEqual(counts.rates, [("good", "7 programs/s")])
         self.assertEqual([name for name, _ in counts.failures], ["bad", "absent", "late"])
         self.assertEqual(
             counts.skips,

@@ -45,7 +45,7 @@ TEST(Oracle, ProgramsComputeWhatTheirTasksComputeOneAtATime) {
     return outcome.failure.empty();
   });
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
-  std::printf("%llu programs, %llu tasks: %.0f programs/s, %.0f tasks/s\n",
+  std::printf("RATE: %llu programs, %llu tasks: %.0f programs/s, %.0f tasks/s\n",
               static_cast<unsigned long long>(programs), static_cast<unsigned long long>(tasks),
               static_cast<double>(programs) / took.count(),
               static_cast<double>(tasks) / took.count());

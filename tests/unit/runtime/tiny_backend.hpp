@@ -36,7 +36,7 @@ namespace thalweg::test {
 // 1 refuses the next call, 2 the one after it; 0 none.
 class Refusal {
  public:
-  // The nth call from now on, and as many more as `times` says.
+  // The nth call from now on, and the following ones: `times` in a row.
   void next(int nth = 1, int times = 1) noexcept {
     left_ = nth;
     times_ = times;
