@@ -12,9 +12,7 @@
 #pragma once
 
 #include <source_location>
-#include <string>
 #include <string_view>
-#include <vector>
 
 #include "thalweg/base/clock.hpp"
 #include "thalweg/base/result.hpp"

@@ -9,10 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <mutex>
 #include <optional>
 #include <source_location>
-#include <string>
 #include <string_view>
 
 #include "thalweg/base/access.hpp"

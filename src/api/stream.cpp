@@ -6,7 +6,6 @@
 
 #include <array>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "api/handle.hpp"

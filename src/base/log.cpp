@@ -11,7 +11,8 @@
 namespace thalweg {
 namespace {
 
-// The hook is called outside the lock: it may call the runtime, or set another hook.
+// The hook is called outside the lock: it may call the runtime, or set another hook. (`base` is
+// below the layer with the annotated locks.)
 template <class Hook>
 class Slot {
  public:

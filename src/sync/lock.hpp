@@ -27,7 +27,6 @@ enum class Rank : unsigned char {
   registry,    // Lists of devices and queues.
   submission,  // One for the process: orders submissions that concern several queues.
   queue,       // One a queue; never two at once.
-  event,       // An event's record.
   waiters,     // The list of those who wait for a timeline.
   workers,     // The lists of a worker pool.
   ledger,      // Counters of waits.

@@ -23,13 +23,9 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
-#include <string>
-#include <string_view>
 #include <utility>
 
 #include "thalweg/backend/compute_storage.hpp"
