@@ -16,12 +16,15 @@
 #include <cstdint>
 #include <limits>
 #include <source_location>
+#include <span>
 #include <type_traits>
+#include <utility>
 
 #include "thalweg/interface.hpp"
 
 namespace thalweg {
 
+class Device;
 class Stream;
 
 namespace detail {
@@ -43,6 +46,19 @@ class [[nodiscard]] THALWEG_EXPORT Buffer {
                                const AllocationOptions& options = {},
                                std::source_location site = std::source_location::current());
 
+  // Memory that the program made, for tasks of `device`: `size_bytes` bytes from `address`, which
+  // stay there until `deleter` is called. It is called once, when no handle is left and every task
+  // that was given the bytes has passed: on the thread that drops the last handle, or on one of the
+  // runtime's. It does not wait. An empty deleter leaves the memory to the program, which then
+  // finds out by other means when tasks have passed. Buffers of overlapping bytes are ordered as
+  // one memory, on all devices to which the addresses mean the same. Until the last of them is gone
+  // the program touches the bytes only through map().
+  // Errors: invalid_argument for a null pointer with a size, or for bytes of the device's own;
+  //         invalid_size for more than 2^56 bytes. The deleter is then not called.
+  static Result<Buffer> adopt(const Device& device, void* address, std::uint64_t size_bytes,
+                              UniqueFunction deleter = {},
+                              std::source_location site = std::source_location::current());
+
   std::uint64_t size_bytes() const noexcept { return core_ ? core_->size_bytes : 0; }
   AllocationId id() const noexcept { return core_ ? core_->id : AllocationId{}; }
   bool valid() const noexcept { return static_cast<bool>(core_); }
@@ -50,9 +66,10 @@ class [[nodiscard]] THALWEG_EXPORT Buffer {
   detail::AllocationCore* core() const noexcept { return core_.get(); }
   const Ref<detail::AllocationCore>& ref() const noexcept { return core_; }
 
- private:
+  // For the functions that make one.
   explicit Buffer(Ref<detail::AllocationCore> core) noexcept : core_(std::move(core)) {}
 
+ private:
   Ref<detail::AllocationCore> core_;
 };
 
@@ -122,6 +139,15 @@ class [[nodiscard]] Array {
     return Array(std::move(memory), count);
   }
 
+  // As Buffer::adopt(), for elements that the program has.
+  static Result<Array> adopt(const Device& device, std::span<T> elements,
+                             UniqueFunction deleter = {},
+                             std::source_location site = std::source_location::current()) {
+    THALWEG_TRY_ASSIGN(Buffer memory, Buffer::adopt(device, elements.data(), elements.size_bytes(),
+                                                    std::move(deleter), site));
+    return Array(std::move(memory), elements.size());
+  }
+
   // All elements, or [first, first + count).
   View<T> view() const noexcept { return {memory_, 0, count_}; }
   View<T> view(std::uint64_t first, std::uint64_t count) const noexcept {
@@ -145,6 +171,9 @@ class [[nodiscard]] Array {
 };
 
 namespace detail {
+THALWEG_EXPORT Result<Buffer> create_buffer(const Stream& home, MemoryKind kind,
+                                            std::uint64_t size_bytes,
+                                            const AllocationOptions& options, Site site);
 THALWEG_EXPORT Error too_many_elements(std::uint64_t count, std::uint64_t element_bytes, Site site);
 
 // The parts of a view that a submission needs, without counting a reference.

@@ -74,7 +74,10 @@ class [[nodiscard]] THALWEG_EXPORT Device {
   PriorityRange priority_range() const noexcept;
 
   Statistics statistics() const;
+
+  // Of device memory, and of the page-locked memory of uploads and HostArrays.
   MemoryUsage memory_usage() const;
+  MemoryUsage host_memory_usage() const;
   WaitLedger wait_ledger() const;
 
   std::string_view name() const noexcept;

@@ -12,7 +12,9 @@
 
 #pragma once
 
+#include <chrono>
 #include <source_location>
+#include <utility>
 
 #include "thalweg/device.hpp"
 
@@ -30,6 +32,12 @@ class [[nodiscard]] THALWEG_EXPORT Event {
   // invalid handle. Never waits.
   EventState query() const noexcept;
 
+  // Runs `function` once, when the record that is the latest now has passed, on a thread of the
+  // runtime, inside a NoWaitScope. Callbacks run one after the other: a long one delays the rest.
+  // Errors: event_not_recorded.
+  Result<void> on_complete(UniqueFunction function,
+                           std::source_location site = std::source_location::current()) const;
+
   // Waits on the host for the latest record; returns at once when there is none.
   // Errors: timeout; wait_forbidden; invalid_handle.
   Result<void> wait(Deadline deadline = {},
@@ -38,10 +46,33 @@ class [[nodiscard]] THALWEG_EXPORT Event {
   bool valid() const noexcept { return static_cast<bool>(core_); }
   detail::EventCore* core() const noexcept { return core_.get(); }
 
- private:
+ protected:
   explicit Event(Ref<detail::EventCore> core) noexcept : core_(std::move(core)) {}
 
+ private:
   Ref<detail::EventCore> core_;
 };
+
+// An Event whose records also note the device's time. A record takes a turn of the stream.
+class [[nodiscard]] THALWEG_EXPORT TimedEvent : public Event {
+ public:
+  TimedEvent() noexcept = default;
+
+  // Never waits.
+  static Result<TimedEvent> create(const Device& device,
+                                   std::source_location site = std::source_location::current());
+
+ private:
+  explicit TimedEvent(Ref<detail::EventCore> core) noexcept : Event(std::move(core)) {}
+};
+
+// The time from the latest record of `from` to that of `to`, by the device's clock; below zero when
+// `to` came first. Never waits.
+// Errors: invalid_handle; context_mismatch for events of two devices; and in this order, whichever
+//         event they are about: timing_disabled, when the device has no timer; event_not_recorded;
+//         not_ready, when a record has not passed.
+THALWEG_EXPORT Result<std::chrono::nanoseconds> elapsed(
+    const TimedEvent& from, const TimedEvent& to,
+    std::source_location site = std::source_location::current());
 
 }  // namespace thalweg

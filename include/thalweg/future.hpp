@@ -32,6 +32,7 @@ class THALWEG_EXPORT FutureBase : public neutral::Completion {
   void accepted(Ref<DeviceCore> device, order::Point point) noexcept;
 
   bool ready() const noexcept;
+  void on_complete(UniqueFunction function) const;
   Result<void> wait(Deadline deadline, Site site);
 
  private:
@@ -49,6 +50,8 @@ class FutureState final : public FutureBase {
 
 template <>
 class FutureState<void> final : public FutureBase {};
+
+THALWEG_EXPORT Error no_function(Site site);
 
 }  // namespace detail
 
@@ -91,6 +94,21 @@ class [[nodiscard]] Future {
     }
   }
 
+  // Runs `function` once, when get() would return at once: on a thread of the runtime, inside a
+  // NoWaitScope, or here for a future that holds a refusal or nothing. Callbacks run one after the
+  // other: a long one delays the rest. The future may be dropped before.
+  // Errors: invalid_argument for an empty function.
+  Result<void> on_complete(UniqueFunction function,
+                           std::source_location site = std::source_location::current()) const {
+    if (!function) return detail::no_function(site);
+    if (state_) {
+      state_->on_complete(std::move(function));
+    } else {
+      function();
+    }
+    return {};
+  }
+
   // False when it is empty: default made, moved from, or taken by get().
   bool valid() const noexcept { return static_cast<bool>(state_) || refusal_.has_value(); }
 
@@ -98,5 +116,16 @@ class [[nodiscard]] Future {
   Ref<detail::FutureState<T>> state_;
   std::optional<Error> refusal_;
 };
+
+// Waits until `future` is ready, and drops what it gives; afterwards the future is empty. An empty
+// future is fine: a loop may drain what its first turns have not made yet.
+// Errors: those of get(), but for the empty future.
+template <class T>
+Result<void> drain(Future<T>& future, Deadline deadline = {},
+                   std::source_location site = std::source_location::current()) {
+  if (!future.valid()) return {};
+  THALWEG_TRY(future.get(deadline, site));
+  return {};
+}
 
 }  // namespace thalweg

@@ -15,10 +15,13 @@
 
 #include "thalweg/base/access.hpp"
 #include "thalweg/base/clock.hpp"
+#include "thalweg/base/memory_kind.hpp"
+#include "thalweg/base/native.hpp"
 #include "thalweg/base/priority.hpp"
 #include "thalweg/base/ref.hpp"
 #include "thalweg/base/result.hpp"
 #include "thalweg/base/task.hpp"
+#include "thalweg/base/unique_function.hpp"
 #include "thalweg/order/point.hpp"
 #include "thalweg/statistics.hpp"
 #include "thalweg/waits.hpp"
@@ -36,12 +39,6 @@ struct AllocationOptions {
   std::string_view tag;  // For reports; copied.
 };
 
-// What a device's backend calls the queue: an opaque id on cpu.
-struct NativeHandle {
-  std::uintptr_t value = 0;
-  friend bool operator==(NativeHandle, NativeHandle) noexcept = default;
-};
-
 enum class EventState : std::uint8_t { not_recorded, not_yet, done, lost };
 
 namespace detail {
@@ -50,10 +47,23 @@ using Site = std::source_location;
 
 class DeviceCore;
 
+// Bytes the host has the use of until `unmap(ticket)`.
+struct HostMapping {
+  std::byte* address = nullptr;
+  std::uint64_t ticket = 0;  // 0: no bytes.
+};
+
 // An allocation and its count of handles. The last one makes a deferred free of it.
 class AllocationCore : public Counted, public Allocation {
  public:
   virtual DeviceCore& device() const noexcept = 0;
+
+  // Opens a view for the host, once all tasks that conflict with `mode` have passed; tasks that
+  // conflict with it are refused from the call on. Gives not_ready where it would have to wait and
+  // may not.
+  virtual Result<HostMapping> map(std::uint64_t offset, std::uint64_t size_bytes, AccessMode mode,
+                                  bool may_wait, Deadline deadline, Site site) = 0;
+  virtual void unmap(std::uint64_t ticket) noexcept = 0;
 };
 
 // A point that was recorded, or none. Guarded by the runtime.
@@ -61,7 +71,11 @@ class EventCore : public Counted {
  public:
   virtual EventState query() const noexcept = 0;
   virtual Result<void> wait(Deadline deadline, Site site) = 0;
+  virtual Result<void> on_complete(UniqueFunction function, Site site) = 0;
   virtual DeviceCore& device() const noexcept = 0;
+
+  // The time from this event's record to that of `later`.
+  virtual Result<std::chrono::nanoseconds> until(const EventCore& later, Site site) const = 0;
 };
 
 class TimelineCore : public neutral::Timeline {
@@ -91,8 +105,12 @@ class QueueCore : public Counted {
   virtual Result<void> wait_event(const EventCore& event, Site site) = 0;
   virtual Result<void> wait_queue(const QueueCore& other, Site site) = 0;
   virtual Result<void> wait_timeline(TimelineCore& timeline, std::uint64_t value, Site site) = 0;
+  virtual Result<void> signal_timeline(TimelineCore& timeline, std::uint64_t value, Site site) = 0;
   virtual Result<void> synchronize(Deadline deadline, Site site) = 0;
-  virtual Result<Ref<AllocationCore>> allocate(std::uint64_t size_bytes,
+
+  // Runs `function` on a thread of the runtime's once `serial` has passed.
+  virtual Result<void> on_passed(Serial serial, UniqueFunction function, Site site) = 0;
+  virtual Result<Ref<AllocationCore>> allocate(MemoryKind kind, std::uint64_t size_bytes,
                                                const AllocationOptions& options, Site site) = 0;
 };
 
@@ -103,18 +121,27 @@ class DeviceCore : public Counted {
   virtual std::string_view backend() const noexcept = 0;  // "cpu".
   virtual PriorityRange priority_range() const noexcept = 0;
   virtual Result<Ref<QueueCore>> create_queue(const StreamOptions& options, Site site) = 0;
-  virtual Result<Ref<EventCore>> create_event(Site site) = 0;
+  virtual Result<Ref<QueueCore>> adopt_queue(NativeHandle handle, Ownership ownership,
+                                             const StreamOptions& options, Site site) = 0;
+  virtual Result<Ref<EventCore>> create_event(bool timed, Site site) = 0;
   virtual Result<Ref<TimelineCore>> create_timeline(std::uint64_t value, Site site) = 0;
+
+  // `deleter` is moved from when the memory is taken over, and only then.
+  virtual Result<Ref<AllocationCore>> adopt_memory(void* address, std::uint64_t size_bytes,
+                                                   UniqueFunction& deleter, Site site) = 0;
   virtual Result<void> synchronize(Deadline deadline, Site site) = 0;
   virtual bool poll() noexcept = 0;
   virtual std::uint64_t trim(std::uint64_t keep_bytes) noexcept = 0;
   virtual Statistics statistics() const = 0;
-  virtual MemoryUsage memory_usage() const = 0;
+  virtual MemoryUsage memory_usage(MemoryKind kind) const = 0;
   virtual WaitLedger wait_ledger() const = 0;
 
   virtual bool passed(order::Point point) const noexcept = 0;
   virtual Result<void> wait(order::Point point, WaitReason reason, Deadline deadline,
                             Site site) = 0;
+
+  // Runs `function` on a thread of the runtime's once `point` has passed.
+  virtual void on_passed(order::Point point, UniqueFunction function) = 0;
 };
 
 }  // namespace detail

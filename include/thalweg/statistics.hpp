@@ -23,6 +23,8 @@ struct Statistics {
   std::uint64_t queues_created = 0;
   std::uint64_t queues_destroyed = 0;
   std::uint64_t tasks_failed = 0;
+  std::uint64_t tasks_cancelled = 0;  // Stopped by a stop token before they began.
+  std::uint64_t events_made = 0;      // Event objects made; the others were used again.
 
   // Time in which at least one task ran, and the sum over streams of the time each was running one,
   // in nanoseconds of the device's clock. busy_sum / busy_any is the overlap. Counted only on a

@@ -16,7 +16,8 @@
 // Blocking:   synchronize() waits for the device. Nothing else here does.
 // Errors:     a submission that returns an error did not happen. All of them can give
 //             invalid_handle (moved from, default made), context_mismatch (a handle of another
-//             device), invalid_argument (a range outside its memory), out_of_memory (on the host,
+//             device), backend_mismatch (of another backend), invalid_argument (a range outside its
+//             memory, or bytes that the host has mapped), out_of_memory (on the host,
 //             for the task itself or for what an upload stages), device_lost.
 
 #pragma once
@@ -29,6 +30,7 @@
 #include <new>
 #include <source_location>
 #include <span>
+#include <stop_token>
 #include <string_view>
 #include <tuple>
 #include <utility>
@@ -78,6 +80,10 @@ detail::DeclaredAccess orders(const V& view) noexcept {
 
 using Accesses = std::initializer_list<detail::DeclaredAccess>;
 
+namespace detail {
+THALWEG_EXPORT std::vector<NativeBytes> native_bytes(Accesses accesses);
+}  // namespace detail
+
 class [[nodiscard]] THALWEG_EXPORT Stream {
  public:
   using Site = std::source_location;
@@ -91,6 +97,21 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
                                Site site = Site::current());
   static Result<Stream> with_priority(const Device& device, int priority,
                                       Site site = Site::current());
+
+  // A handle to the native queue `handle` of `device`: of the queue that is known by it, or, where
+  // the backend takes over queues made by its own means, of a new one for it. A borrowed queue is
+  // the program's to destroy, after the last handle is gone and what is enqueued has passed; an
+  // owned one is destroyed with the last handle. On cpu the handles are those that raw() gave.
+  // Errors: not_found, when there is no such queue; invalid_argument, when it is to be owned and
+  //         has an owner.
+  static Result<Stream> adopt(const Device& device, NativeHandle handle, Ownership ownership,
+                              const StreamOptions& options = {}, Site site = Site::current());
+
+  // A handle to the same queue whose tasks end with `cancelled`, and do nothing, when a stop is
+  // requested before their turn has come. That holds for launches, fills, copies, uploads, reads,
+  // host functions and native work; records, signals and waits are never stopped. A task that has
+  // begun runs to its end. The bytes a stopped task would have written keep their old values.
+  Stream with_stop_token(std::stop_token stop) const;
 
   // Runs `kernel` on every cell of `grid`, with a View or Array for each span or Out parameter and
   // a value for each scalar. No cells are fine.
@@ -108,7 +129,8 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   }
 
   // Copies all elements. The counts are equal and the ranges do not overlap; otherwise invalid_size
-  // or invalid_argument.
+  // or invalid_argument. One of the two may be memory of another device of the same backend:
+  // `unsupported` where the backend does not copy between its devices.
   template <Viewable To, Viewable From>
     requires std::same_as<ElementOf<To>, std::remove_const_t<ElementOf<From>>>
   Result<Task> copy(const To& to, const From& from, Site site = Site::current()) const {
@@ -179,10 +201,45 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   Future<void> host(std::string_view name, Accesses accesses, UniqueFunction function,
                     Site site = Site::current()) const;
 
+  // Work that is not the runtime's own, in its turn and ordered by its accesses: `function` gets
+  // the native queue and the bytes of each access, in their order. On cpu it does the work itself,
+  // on a worker, inside a NoWaitScope. On a backend with native queues it is called before native()
+  // returns and enqueues work on the queue. What it throws becomes task_failed, told to the error
+  // sink. It must not destroy or synchronize the queue.
+  template <std::invocable<NativeHandle, std::span<const NativeBytes>> F>
+  Result<Task> native(Accesses accesses, F&& function, Site site = Site::current()) const {
+    return native_packed(
+        accesses,
+        [function = std::forward<F>(function), queue = raw(),
+         bytes = detail::native_bytes(accesses)]() mutable {
+          function(queue, std::span<const NativeBytes>(bytes));
+        },
+        site);
+  }
+
+  // Declares work that the program enqueued on raw() itself, between this and the call before: what
+  // comes later on any stream is ordered after it. Called before such work, it orders the work
+  // after all that its accesses conflict with.
+  Result<Task> touch(Accesses accesses, Site site = Site::current()) const;
+
+  // Raises `timeline` to `value` when everything enqueued before has passed. A value below the
+  // timeline's at that time is reported to the error sink, and the timeline stays.
+  // Errors: invalid_argument, when `value` is below the present one.
+  Result<void> signal(const Timeline& timeline, std::uint64_t value,
+                      Site site = Site::current()) const;
+
+  // Runs `function` once, when `task` of this stream has passed, on a thread of the runtime, inside
+  // a NoWaitScope. Callbacks run one after the other: a long one delays the rest.
+  // Errors: invalid_argument for an empty function or a task of another stream.
+  Result<void> on_complete(const Task& task, UniqueFunction function,
+                           Site site = Site::current()) const;
+
   // Marks the end of what is enqueued now. The event belongs to this stream's device.
   Result<void> record(const Event& event, Site site = Site::current()) const;
 
-  // What is enqueued from now on waits for the event's latest record; never recorded: no wait.
+  // What is enqueued from now on waits for the event's latest record; never recorded: no wait. The
+  // event, the stream or the timeline waited for may be another device's of the same backend;
+  // otherwise backend_mismatch.
   Result<void> wait_event(const Event& event, Site site = Site::current()) const;
 
   // What is enqueued from now on waits for what is enqueued on `other` now. Nothing on the same
@@ -221,6 +278,9 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
 
   explicit Stream(Ref<detail::QueueCore> core) noexcept : core_(std::move(core)) {}
 
+  const std::stop_token* stop() const noexcept { return stop_.stop_possible() ? &stop_ : nullptr; }
+  Result<Task> native_packed(Accesses accesses, UniqueFunction function, Site site) const;
+
   Result<void> check_shape(const detail::ViewParts& view, Site site) const;
   Result<void> check_view(const detail::ViewParts& view, Site site) const;
   Result<Task> fill_bytes(const detail::ViewParts& to, const void* element, Site site) const;
@@ -244,6 +304,7 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
                       std::span<const detail::ViewParts> views) const;
 
   Ref<detail::QueueCore> core_;
+  std::stop_token stop_;
 };
 
 namespace detail {

@@ -25,7 +25,13 @@ PriorityRange Device::priority_range() const noexcept {
 
 Statistics Device::statistics() const { return core_ ? core_->statistics() : Statistics{}; }
 
-MemoryUsage Device::memory_usage() const { return core_ ? core_->memory_usage() : MemoryUsage{}; }
+MemoryUsage Device::memory_usage() const {
+  return core_ ? core_->memory_usage(MemoryKind::device) : MemoryUsage{};
+}
+
+MemoryUsage Device::host_memory_usage() const {
+  return core_ ? core_->memory_usage(MemoryKind::host) : MemoryUsage{};
+}
 
 WaitLedger Device::wait_ledger() const { return core_ ? core_->wait_ledger() : WaitLedger{}; }
 

@@ -4,12 +4,14 @@
 
 #include <utility>
 
+#include "api/handle.hpp"
 #include "thalweg/base/log.hpp"
 
 namespace thalweg::detail {
 
 FutureBase::~FutureBase() {
-  if (error_ && !taken_) to_error_sink(*error_);
+  // Whoever stops a task knows.
+  if (error_ && !taken_ && error_->kind() != ErrorKind::cancelled) to_error_sink(*error_);
 }
 
 void FutureBase::complete(const Error* error) noexcept {
@@ -23,11 +25,17 @@ void FutureBase::accepted(Ref<DeviceCore> device, order::Point point) noexcept {
 
 bool FutureBase::ready() const noexcept { return device_->passed(point_); }
 
+void FutureBase::on_complete(UniqueFunction function) const {
+  device_->on_passed(point_, std::move(function));
+}
+
+Error no_function(Site site) { return no_callback(site); }
+
 Result<void> FutureBase::wait(Deadline deadline, Site site) {
   THALWEG_TRY(device_->wait(point_, WaitReason::future, deadline, site));
   if (!error_) return {};
   taken_ = true;
-  return *error_;
+  return error_->site().line() == 0 ? error_->at(site) : *error_;
 }
 
 }  // namespace thalweg::detail

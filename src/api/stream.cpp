@@ -84,19 +84,54 @@ Result<Task> named(const detail::QueueCore& queue, Result<order::Point>&& point)
   return Task(queue.id(), point->serial());
 }
 
+// The accesses of work that is not a kernel's.
+Result<std::vector<Access>> listed(Accesses accesses, std::source_location site) {
+  if (accesses.size() > kAccessesMax)
+    return Error(
+        ErrorKind::invalid_size,
+        fmt::format("{} accesses are declared; the limit is {}.", accesses.size(), kAccessesMax),
+        site);
+  std::vector<Access> list;
+  list.reserve(accesses.size());
+  for (const DeclaredAccess& declared : accesses) {
+    if (!well_formed(declared.view))
+      return misuse(declared.view, site).with_context(fmt::format("access {}", list.size() + 1));
+    list.push_back(access_of(declared.view, declared.mode));
+  }
+  return list;
+}
+
 // What upload and read-back have in common.
 neutral::Task transfer(neutral::TaskKind kind, std::string_view name, const Access& access,
-                       std::source_location site) {
+                       const std::stop_token* stop, std::source_location site) {
   neutral::Task task;
   task.kind = kind;
   task.name = name;
   task.site = site;
   task.accesses = {&access, 1};
   task.host_pitch = access.row_bytes;
+  task.stop = stop;
   return task;
 }
 
 }  // namespace
+
+Error detail::view_misuse(const ViewParts& view, std::source_location site) {
+  return misuse(view, site);
+}
+
+std::vector<NativeBytes> detail::native_bytes(Accesses accesses) {
+  std::vector<NativeBytes> list;
+  list.reserve(accesses.size());
+  for (const DeclaredAccess& declared : accesses) {
+    const ViewParts& view = declared.view;
+    // One that is not well formed is refused later.
+    if (!well_formed(view)) continue;
+    list.push_back({view.memory->address + view.offset_bytes, view.count * view.element_bytes,
+                    view.memory->resource, view.offset_bytes});
+  }
+  return list;
+}
 
 Error detail::no_host_memory(std::uint64_t size_bytes, Site site) {
   return Error(ErrorKind::out_of_memory,
@@ -111,6 +146,20 @@ Result<Stream> Stream::create(const Device& device, const StreamOptions& options
 
 Result<Stream> Stream::with_priority(const Device& device, int priority, Site site) {
   return create(device, {priority, {}}, site);
+}
+
+Result<Stream> Stream::adopt(const Device& device, NativeHandle handle, Ownership ownership,
+                             const StreamOptions& options, Site site) {
+  if (!device.valid()) return no_handle("device", site);
+  THALWEG_TRY_ASSIGN(Ref<detail::QueueCore> core,
+                     device.core()->adopt_queue(handle, ownership, options, site));
+  return Stream(std::move(core));
+}
+
+Stream Stream::with_stop_token(std::stop_token stop) const {
+  Stream stoppable(core_);
+  stoppable.stop_ = std::move(stop);
+  return stoppable;
 }
 
 // All but the range, which the runtime checks.
@@ -149,6 +198,7 @@ Result<Task> Stream::fill_bytes(const ViewParts& to, const void* element, Site s
   task.site = site;
   task.accesses = {&access, 1};
   task.pattern_bytes = to.element_bytes;
+  task.stop = stop();
   std::memcpy(task.pattern, element, to.element_bytes);
   return named(*core_, core_->submit(task, {}));
 }
@@ -172,6 +222,7 @@ Result<Task> Stream::copy_bytes(const ViewParts& to, const ViewParts& from, Site
   task.name = "copy";
   task.site = site;
   task.accesses = accesses;
+  task.stop = stop();
   return named(*core_, core_->submit(task, {}));
 }
 
@@ -180,7 +231,7 @@ Result<Task> Stream::upload_copy(const ViewParts& to, const void* from, std::uin
   THALWEG_TRY(check_shape(to, site));
   THALWEG_TRY(check_counts(to, count, site));
   const Access access = access_of(to, AccessMode::write);
-  neutral::Task task = transfer(neutral::TaskKind::upload, "upload", access, site);
+  neutral::Task task = transfer(neutral::TaskKind::upload, "upload", access, stop(), site);
   task.host_source = static_cast<const std::byte*>(from);
   return named(*core_, core_->upload_copy(task));
 }
@@ -190,7 +241,7 @@ Result<Task> Stream::upload_kept(const ViewParts& to, const void* from, std::uin
   THALWEG_TRY(check_shape(to, site));
   THALWEG_TRY(check_counts(to, count, site));
   const Access access = access_of(to, AccessMode::write);
-  neutral::Task task = transfer(neutral::TaskKind::upload, "upload", access, site);
+  neutral::Task task = transfer(neutral::TaskKind::upload, "upload", access, stop(), site);
   task.host_source = static_cast<const std::byte*>(from);
   return named(*core_, core_->submit(task, std::move(keep)));
 }
@@ -200,7 +251,7 @@ Result<void> Stream::upload_watched(const ViewParts& to, const void* from, std::
   THALWEG_TRY(check_shape(to, site));
   THALWEG_TRY(check_counts(to, count, site));
   const Access access = access_of(to, AccessMode::write);
-  neutral::Task task = transfer(neutral::TaskKind::upload, "upload_borrowed", access, site);
+  neutral::Task task = transfer(neutral::TaskKind::upload, "upload_borrowed", access, stop(), site);
   task.host_source = static_cast<const std::byte*>(from);
   return submit_watched(task, future);
 }
@@ -208,7 +259,7 @@ Result<void> Stream::upload_watched(const ViewParts& to, const void* from, std::
 Result<void> Stream::read_watched(const ViewParts& from, void* to, detail::FutureBase& future,
                                   Site site) const {
   const Access access = access_of(from, AccessMode::read);
-  neutral::Task task = transfer(neutral::TaskKind::read_back, "read", access, site);
+  neutral::Task task = transfer(neutral::TaskKind::read_back, "read", access, stop(), site);
   task.host_target = static_cast<std::byte*>(to);
   return submit_watched(task, future);
 }
@@ -257,6 +308,7 @@ Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
   task.code = code;
   task.extent = extent;
   task.arguments = packed;
+  task.stop = stop();
   return named(*core_, core_->submit(task, {}));
 }
 
@@ -266,28 +318,60 @@ Future<void> Stream::host(std::string_view name, Accesses accesses, UniqueFuncti
   if (!function)
     return Error(ErrorKind::invalid_argument, fmt::format("Host function `{}` is empty.", name),
                  site);
-  if (accesses.size() > kAccessesMax)
-    return Error(ErrorKind::invalid_size,
-                 fmt::format("Host function `{}` declares {} accesses; the limit is {}.", name,
-                             accesses.size(), kAccessesMax),
-                 site);
-  std::vector<Access> list;
-  list.reserve(accesses.size());
-  for (const DeclaredAccess& declared : accesses) {
-    if (!well_formed(declared.view))
-      return misuse(declared.view, site)
-          .with_context(fmt::format("host function `{}`, access {}", name, list.size() + 1));
-    list.push_back(access_of(declared.view, declared.mode));
-  }
+  Result<std::vector<Access>> list = listed(accesses, site);
+  if (!list) return std::move(list).error().with_context(fmt::format("host function `{}`", name));
   neutral::Task task;
   task.kind = neutral::TaskKind::host;
   task.name = name;
   task.site = site;
-  task.accesses = list;
+  task.accesses = *list;
   task.function = &function;
+  task.stop = stop();
   auto state = make_ref<detail::FutureState<void>>();
   if (Result<void> sent = submit_watched(task, *state); !sent) return std::move(sent).error();
   return Future<void>(std::move(state));
+}
+
+Result<Task> Stream::native_packed(Accesses accesses, UniqueFunction function, Site site) const {
+  if (!core_) return no_handle("stream", site);
+  Result<std::vector<Access>> list = listed(accesses, site);
+  if (!list) return std::move(list).error().with_context("native work");
+  neutral::Task task;
+  task.kind = neutral::TaskKind::native;
+  task.name = "native";
+  task.site = site;
+  task.accesses = *list;
+  task.function = &function;
+  task.stop = stop();
+  return named(*core_, core_->submit(task, {}));
+}
+
+Result<Task> Stream::touch(Accesses accesses, Site site) const {
+  if (!core_) return no_handle("stream", site);
+  Result<std::vector<Access>> list = listed(accesses, site);
+  if (!list) return std::move(list).error().with_context("touch");
+  neutral::Task task;
+  task.name = "touch";
+  task.site = site;
+  task.accesses = *list;
+  return named(*core_, core_->submit(task, {}));
+}
+
+Result<void> Stream::signal(const Timeline& timeline, std::uint64_t value, Site site) const {
+  if (!core_) return no_handle("stream", site);
+  if (!timeline.valid()) return no_handle("timeline", site);
+  return core_->signal_timeline(*timeline.core(), value, site);
+}
+
+Result<void> Stream::on_complete(const Task& task, UniqueFunction function, Site site) const {
+  if (!core_) return no_handle("stream", site);
+  if (!function) return detail::no_callback(site);
+  if (task.queue() != core_->id())
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("A task of stream {} is asked of stream {}.", task.queue().value,
+                             core_->id().value),
+                 site);
+  return core_->on_passed(task.serial(), std::move(function), site);
 }
 
 Result<void> Stream::record(const Event& event, Site site) const {

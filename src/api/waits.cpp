@@ -12,6 +12,8 @@ std::string_view name(WaitReason reason) noexcept {
       return "event";
     case WaitReason::future:
       return "future";
+    case WaitReason::map:
+      return "map";
     case WaitReason::timeline:
       return "timeline";
   }

@@ -2,48 +2,174 @@
 
 #include "runtime/allocation.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "base/plant.hpp"
+#include "runtime/after.hpp"
 #include "runtime/device.hpp"
 
 namespace thalweg::runtime {
 
+using thalweg::detail::HostMapping;
+
 Allocation::Allocation(Ref<Device> device, Slot& home, const backend::Block& block,
-                       std::uint64_t bytes)
-    : device_(std::move(device)), home_(home), block_(block) {
+                       std::uint64_t bytes, bool host)
+    : device_(std::move(device)), home_(&home), block_(block), host_(host), shared_(false) {
   id = make_id<AllocationId>();
   size_bytes = bytes;
   address = block.resource.address;
   resource = block.resource.object;
-  map_.reset(bytes);
+  record_.map.reset(bytes);
+}
+
+Allocation::Allocation(Ref<Device> device, Ref<Import> import, std::uint64_t first,
+                       std::uint64_t bytes, bool host, UniqueFunction deleter)
+    : device_(std::move(device)),
+      home_(nullptr),
+      import_(std::move(import)),
+      host_(host),
+      shared_(true),
+      deleter_(std::move(deleter)) {
+  id = make_id<AllocationId>();
+  size_bytes = bytes;
+  address = first;
+  record_.map.reset(0);
 }
 
 thalweg::detail::DeviceCore& Allocation::device() const noexcept { return *device_; }
 
 void Allocation::share() noexcept {
   if (shared_) return;
-  const sync::Locked queue(home_.lock);
+  const sync::Locked queue(home_->lock);
   shared_ = true;
 }
 
+// What the record knows.
+
+Access Allocation::in_record(const Access& access) noexcept {
+  Access result = access;
+  if (import_) result.offset += address - import_->root().address();
+  return result;
+}
+
+void Allocation::collect(const Access& access, order::PointSet& out,
+                         const order::QueueTable& table) {
+  if (import_) [[unlikely]] {
+    import_->root().collect(in_record(access), out, table);
+  } else {
+    record_.map.collect(access, out);
+  }
+}
+
+void Allocation::apply(const Access& access, order::Point point, const order::QueueTable& table) {
+  if (import_) [[unlikely]] {
+    record().map.apply(in_record(access), point, table);
+  } else {
+    record_.map.apply(access, point, table);
+  }
+}
+
+const OpenView* Allocation::open_against(const Access& access) {
+  const Record& record = this->record();
+  return record.views.empty() ? nullptr : record.against(in_record(access));
+}
+
+// The host.
+
+Result<HostMapping> Allocation::map(std::uint64_t offset, std::uint64_t bytes, AccessMode mode,
+                                    bool may_wait, Deadline deadline, Site site) {
+  if (!host_)
+    return Error(ErrorKind::unsupported,
+                 fmt::format("Memory of device `{}` cannot be mapped.", device_->name()), site);
+  if (offset > size_bytes || bytes > size_bytes - offset)
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("{} bytes from byte {} are outside memory of {} bytes.", bytes, offset,
+                             size_bytes),
+                 site);
+  auto* const first = reinterpret_cast<std::byte*>(address + offset);
+  if (bytes == 0) return HostMapping{first, 0};
+  const Access access{this, offset, bytes, 1, 0, mode};
+  const std::uint64_t ticket = thalweg::detail::next_id();
+  order::PointSet points;
+  {
+    Registry& registry = Registry::instance();
+    const sync::Locked submission(registry.submission());
+    share();
+    if (const OpenView* const open = open_against(access))
+      return Error(
+          ErrorKind::invalid_argument,
+          fmt::format("{} bytes from byte {} overlap {} bytes the host has mapped {}.", bytes,
+                      offset, open->size_bytes, open->writes ? "to write" : "to read"),
+          site);
+    collect(access, points, registry.table());
+    points.remove_if([](order::Point point) { return passed(point); });
+    if (!points.empty() && !may_wait)
+      return Error(ErrorKind::not_ready,
+                   fmt::format("{} bytes from byte {} are in use by tasks.", bytes, offset), site);
+    // From here on tasks are refused: a producer that never stops does not hold up the host.
+    record().views.push_back({ticket, in_record(access).offset, bytes, access.writes()});
+  }
+  if (Result<void> waited = device_->wait_all(points, WaitReason::map, deadline, site); !waited) {
+    unmap(ticket);
+    return std::move(waited).error();
+  }
+  return HostMapping{first, ticket};
+}
+
+void Allocation::unmap(std::uint64_t ticket) noexcept {
+  if (ticket == 0) return;
+  const sync::Locked submission(Registry::instance().submission());
+  record().close(ticket);
+}
+
+// The end.
+
 void Allocation::last_reference_gone() noexcept {
+  if (home_ == nullptr) return end_import();
   order::PointSet uses;
   Registry& registry = Registry::instance();
   bool shared = false;
   {
-    const sync::Locked queue(home_.lock);
+    const sync::Locked queue(home_->lock);
     shared = shared_;
-    if (!shared) map_.points(uses, registry.table());
+    if (!shared) record_.map.points(uses, registry.table());
   }
   if (shared) {
     const sync::Locked submission(registry.submission());
-    map_.points(uses, registry.table());
+    record_.map.points(uses, registry.table());
   }
   if (plant::planted(plant::Bug::free_without_home_point))
-    uses.remove_if([this](order::Point point) { return point.queue() == home_.index; });
+    uses.remove_if([this](order::Point point) { return point.queue() == home_->index; });
   if (block_.source != nullptr) device_->take_back(block_, std::move(uses));
   delete this;
+}
+
+void Allocation::end_import() noexcept {
+  UniqueFunction deleter = std::move(deleter_);
+  if (import_) {
+    Registry& registry = Registry::instance();
+    order::PointSet uses;
+    {
+      const sync::Locked submission(registry.submission());
+      collect({this, 0, size_bytes, 1, 0, AccessMode::read_write}, uses, registry.table());
+    }
+    uses.remove_if([](order::Point point) { return passed(point); });
+    const Imports::Space space = device_->address_space();
+    registry.imports().drop(space, *import_);
+    if (!uses.empty()) {
+      // The device outlives the tasks that use the bytes: their streams hold it.
+      call_after(uses, [space, first = address, last = std::move(deleter)]() mutable {
+        Registry::instance().imports().sweep(space, first);
+        if (last) last();
+      });
+      delete this;
+      return;
+    }
+  }
+  delete this;
+  if (deleter) call_now(deleter);
 }
 
 }  // namespace thalweg::runtime

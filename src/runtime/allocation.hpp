@@ -6,10 +6,12 @@
 
 #include <cstdint>
 
+#include "runtime/imports.hpp"
+#include "runtime/record.hpp"
 #include "runtime/registry.hpp"
 #include "thalweg/backend/memory_source.hpp"
+#include "thalweg/base/unique_function.hpp"
 #include "thalweg/interface.hpp"
-#include "thalweg/order/access_map.hpp"
 
 namespace thalweg::runtime {
 
@@ -18,32 +20,61 @@ class Device;
 // On cache lines of its own: streams of different threads enter accesses in neighbouring ones.
 class alignas(64) Allocation final : public thalweg::detail::AllocationCore {
  public:
-  // Takes over `block`, which is empty for an allocation of no bytes.
-  Allocation(Ref<Device> device, Slot& home, const backend::Block& block, std::uint64_t size_bytes);
+  using Site = thalweg::detail::Site;
+
+  // Takes over `block`, which is empty for an allocation of no bytes. `host`: the host may map it.
+  Allocation(Ref<Device> device, Slot& home, const backend::Block& block, std::uint64_t size_bytes,
+             bool host);
+
+  // Memory of the program's. Null and 0 for no bytes. `deleter` is called once, when no handle is
+  // left and all uses have passed.
+  Allocation(Ref<Device> device, Ref<Import> import, std::uint64_t address,
+             std::uint64_t size_bytes, bool host, UniqueFunction deleter);
 
   thalweg::detail::DeviceCore& device() const noexcept override;
+  Result<thalweg::detail::HostMapping> map(std::uint64_t offset, std::uint64_t size_bytes,
+                                           AccessMode mode, bool may_wait, Deadline deadline,
+                                           Site site) override;
+  void unmap(std::uint64_t ticket) noexcept override;
+
   Device& owner() const noexcept { return *device_; }
 
-  Slot& home() const noexcept { return home_; }
+  // Null for imported memory.
+  Slot* home() const noexcept { return home_; }
 
-  // Whether a queue other than home has touched it. Written under both locks, read under either.
+  // Whether a queue other than home, or the host, has touched it. Written under both locks, read
+  // under either.
   bool shared() const noexcept { return shared_; }
 
-  // From here on the map is guarded by the submission lock. REQUIRES: the caller holds that one,
+  // From here on the record is guarded by the submission lock. REQUIRES: the caller holds that one,
   // and no lock of a queue.
   void share() noexcept;
 
-  // Guarded by the home queue's lock, or by the submission lock once shared.
-  order::AccessMap& map() noexcept { return map_; }
+  // Guarded by the home queue's lock. REQUIRES: not shared.
+  order::AccessMap& map() noexcept { return record_.map; }
+
+  // Guarded by the submission lock. REQUIRES: shared.
+  void collect(const Access& access, order::PointSet& out, const order::QueueTable& table);
+  void apply(const Access& access, order::Point point, const order::QueueTable& table);
+  const OpenView* open_against(const Access& access);
 
  private:
   void last_reference_gone() noexcept override;
+  void end_import() noexcept;
+
+  Record& record() noexcept { return import_ ? import_->root().record() : record_; }
+
+  // `access` as the record counts its bytes.
+  Access in_record(const Access& access) noexcept;
 
   const Ref<Device> device_;
-  Slot& home_;
+  Slot* const home_;
   const backend::Block block_;
-  bool shared_ = false;
-  order::AccessMap map_;
+  const Ref<Import> import_;
+  const bool host_;
+  bool shared_;
+  UniqueFunction deleter_;
+  Record record_;  // Not used by imported memory.
 };
 
 }  // namespace thalweg::runtime

@@ -7,6 +7,8 @@
 #include <algorithm>
 
 #include "os/thread.hpp"
+#include "runtime/after.hpp"
+#include "runtime/allocation.hpp"
 #include "runtime/event.hpp"
 #include "runtime/queue.hpp"
 #include "runtime/timeline.hpp"
@@ -15,6 +17,7 @@
 
 namespace thalweg::runtime {
 
+using thalweg::detail::AllocationCore;
 using thalweg::detail::EventCore;
 using thalweg::detail::QueueCore;
 using thalweg::detail::TimelineCore;
@@ -31,7 +34,11 @@ Device::Device(std::unique_ptr<backend::Driver> driver, std::string backend, std
       name_(std::move(name)),
       skip_passed_(skip_passed) {}
 
-Device::~Device() = default;
+Device::~Device() {
+  events_.with([](Events& events) {
+    for (Event* const event : events.free) delete event;
+  });
+}
 
 Result<Ref<QueueCore>> Device::create_queue(const StreamOptions& options, Site site) {
   const PriorityRange range = priority_range();
@@ -40,17 +47,47 @@ Result<Ref<QueueCore>> Device::create_queue(const StreamOptions& options, Site s
                  fmt::format("Priority {} is outside {} (greatest) to {} (least) of device `{}`.",
                              options.priority, range.greatest, range.least, name_),
                  site);
+  return make_queue(
+      options,
+      [this](const backend::StreamRequest& request) { return driver_->create_stream(request); },
+      site);
+}
+
+// A native queue maps to one queue object: one that is known gets another handle.
+Result<Ref<QueueCore>> Device::adopt_queue(NativeHandle handle, Ownership ownership,
+                                           const StreamOptions& options, Site site) {
+  Ref<QueueCore> known = queues_.with([handle](const Queues& queues) {
+    for (Queue* const queue : queues.live)
+      if (queue->raw() == handle && queue->try_retain()) return Ref<QueueCore>::adopt(queue);
+    return Ref<QueueCore>();
+  });
+  if (!known)
+    return make_queue(
+        options,
+        [&](const backend::StreamRequest& request) {
+          return driver_->adopt_stream(handle.value, ownership, request);
+        },
+        site);
+  if (ownership == Ownership::borrowed) return known;
+  return Error(ErrorKind::invalid_argument,
+               fmt::format("Queue {} of device `{}` has an owner already: adopt it borrowed.",
+                           handle.value, name_),
+               site);
+}
+
+Result<Ref<QueueCore>> Device::make_queue(const StreamOptions& options, const MakeStream& make,
+                                          Site site) {
   Registry& registry = Registry::instance();
   Result<Slot*> slot = registry.acquire_slot(skip_passed_);
   if (!slot) return std::move(slot).error().at(site);
   const Serial start{sync::queue_timeline((*slot)->index).value()};
   const backend::StreamRequest request{options.priority, options.name, (*slot)->index, start, *slot,
                                        &(*slot)->order};
-  auto stream = driver_->create_stream(request);
+  auto stream = make(request);
   // Streams that are gone, but for a thread that is about to let go of them, do not count.
   for (int turn = 0; !stream && turn != kTurnsForEnded && any_ended(); ++turn) {
     os::yield();
-    stream = driver_->create_stream(request);
+    stream = make(request);
   }
   if (!stream) {
     registry.close_slot(**slot);
@@ -86,8 +123,63 @@ void Device::forget(Queue& queue) noexcept {
   });
 }
 
-Result<Ref<EventCore>> Device::create_event(Site) {
-  return Ref<EventCore>(make_ref<Event>(Ref<Device>::share(this)));
+Result<Ref<EventCore>> Device::create_event(bool timed, Site) {
+  Event* const used = events_.with([](Events& events) -> Event* {
+    if (events.free.empty()) {
+      ++events.made;
+      return nullptr;
+    }
+    Event* const event = events.free.back();
+    events.free.pop_back();
+    return event;
+  });
+  if (used != nullptr) {
+    used->reopen(Ref<Device>::share(this), timed);
+    return Ref<EventCore>::adopt(used);
+  }
+  auto event = make_ref<Event>();
+  event->open(Ref<Device>::share(this), timed);
+  return Ref<EventCore>(std::move(event));
+}
+
+void Device::recycle(Event* event) noexcept {
+  const bool kept = events_.with([event](Events& events) {
+    const bool room = events.free.size() < kEventsKept;
+    if (room) events.free.push_back(event);
+    return room;
+  });
+  if (!kept) delete event;
+}
+
+Result<Ref<AllocationCore>> Device::adopt_memory(void* memory, std::uint64_t size_bytes,
+                                                 UniqueFunction& deleter, Site site) {
+  const auto address = reinterpret_cast<std::uint64_t>(memory);
+  std::uint64_t end = 0;
+  if (size_bytes != 0 && memory == nullptr)
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("A null pointer names no {} bytes.", size_bytes), site);
+  if (size_bytes > order::AccessMap::kSizeMax || __builtin_add_overflow(address, size_bytes, &end))
+    return Error(ErrorKind::invalid_size,
+                 fmt::format("{} bytes from address {:#x} are more than the limit of {} bytes, or "
+                             "leave the address space.",
+                             size_bytes, address, order::AccessMap::kSizeMax),
+                 site);
+  Ref<Import> import;
+  if (size_bytes != 0) {
+    const bool own = with_memory([&] {
+      return driver_->device_memory().contains(address, size_bytes) ||
+             driver_->host_memory().contains(address, size_bytes);
+    });
+    if (own)
+      return Error(ErrorKind::invalid_argument,
+                   fmt::format("{} bytes from address {:#x} are the device's own memory.",
+                               size_bytes, address),
+                   site);
+    import = Registry::instance().imports().add(address_space(), address, size_bytes);
+  }
+  return Ref<AllocationCore>(make_ref<Allocation>(Ref<Device>::share(this), std::move(import),
+                                                  address, size_bytes, driver_->host_addresses(),
+                                                  std::move(deleter)));
 }
 
 Result<Ref<TimelineCore>> Device::create_timeline(std::uint64_t value, Site) {
@@ -122,27 +214,39 @@ Result<void> Device::wait(order::Point point, WaitReason reason, Deadline deadli
 }
 
 Result<void> Device::synchronize(Deadline deadline, Site site) {
-  std::vector<order::Point> tails;
+  order::PointSet tails;
   std::optional<Error> refusal;
   queues_.with([&](Queues& queues) {
     for (Queue* const queue : queues.live) {
       Result<order::Point> tail = queue->tail();
       if (tail) {
-        tails.push_back(*tail);
+        tails.add(*tail);
       } else {
         refusal = std::move(tail).error();
       }
     }
   });
   if (refusal) return refusal->at(site);
-  const std::optional<sync::TimePoint> end = sync::end_of(deadline);
-  for (const order::Point tail : tails) {
-    Deadline left;
-    if (end) left = Deadline(*end - std::chrono::steady_clock::now());
-    THALWEG_TRY(wait(tail, WaitReason::synchronize, left, site));
-  }
+  THALWEG_TRY(wait_all(tails, WaitReason::synchronize, deadline, site));
   poll();
   return {};
+}
+
+Result<void> Device::wait_all(const order::PointSet& points, WaitReason reason, Deadline deadline,
+                              Site site) {
+  const std::optional<sync::TimePoint> end = sync::end_of(deadline);
+  for (const order::Point point : points) {
+    Deadline left;
+    if (end) left = Deadline(*end - std::chrono::steady_clock::now());
+    THALWEG_TRY(wait(point, reason, left, site));
+  }
+  return {};
+}
+
+void Device::on_passed(order::Point point, UniqueFunction function) {
+  order::PointSet points;
+  points.add(point);
+  call_after(points, std::move(function));
 }
 
 bool Device::poll() noexcept {
@@ -167,9 +271,11 @@ std::uint64_t Device::trim(std::uint64_t keep_bytes) noexcept {
   });
 }
 
-MemoryUsage Device::memory_usage() const {
+MemoryUsage Device::memory_usage(MemoryKind kind) const {
   const sync::Locked memory(memory_);
-  const backend::MemoryUsageNumbers numbers = driver_->device_memory().usage();
+  const backend::MemoryUsageNumbers numbers = kind == MemoryKind::device
+                                                  ? driver_->device_memory().usage()
+                                                  : driver_->host_memory().usage();
   MemoryUsage usage;
   usage.allocations = numbers.blocks;
   usage.live_bytes = numbers.live;
@@ -192,6 +298,8 @@ Statistics Device::statistics() const {
   const backend::DriverCounters counters = driver_->counters();
   sum.futex_wakes = counters.futex_wakes;
   sum.tasks_failed = counters.tasks_failed;
+  sum.tasks_cancelled = counters.tasks_cancelled;
+  sum.events_made = events_.with([](const Events& events) { return events.made; });
   sum.busy_any_ns = counters.busy_any_ns;
   sum.busy_sum_ns = counters.busy_sum_ns;
   sum.host_waits = ledger_.waits();

@@ -4,12 +4,14 @@
 
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "os/real_clock.hpp"
+#include "runtime/imports.hpp"
 #include "runtime/ledger.hpp"
 #include "runtime/registry.hpp"
 #include "thalweg/backend/driver.hpp"
@@ -17,6 +19,7 @@
 
 namespace thalweg::runtime {
 
+class Event;
 class Queue;
 
 // Streams, allocations, events and timelines each hold a reference: it ends when no work is left.
@@ -34,17 +37,35 @@ class Device final : public thalweg::detail::DeviceCore {
   PriorityRange priority_range() const noexcept override { return driver_->priority_range(); }
   Result<Ref<thalweg::detail::QueueCore>> create_queue(const StreamOptions& options,
                                                        Site site) override;
-  Result<Ref<thalweg::detail::EventCore>> create_event(Site site) override;
+  Result<Ref<thalweg::detail::QueueCore>> adopt_queue(NativeHandle handle, Ownership ownership,
+                                                      const StreamOptions& options,
+                                                      Site site) override;
+  Result<Ref<thalweg::detail::EventCore>> create_event(bool timed, Site site) override;
   Result<Ref<thalweg::detail::TimelineCore>> create_timeline(std::uint64_t value,
                                                              Site site) override;
+  Result<Ref<thalweg::detail::AllocationCore>> adopt_memory(void* address, std::uint64_t size_bytes,
+                                                            UniqueFunction& deleter,
+                                                            Site site) override;
   Result<void> synchronize(Deadline deadline, Site site) override;
   bool poll() noexcept override;
   std::uint64_t trim(std::uint64_t keep_bytes) noexcept override;
   Statistics statistics() const override;
-  MemoryUsage memory_usage() const override;
+  MemoryUsage memory_usage(MemoryKind kind) const override;
   WaitLedger wait_ledger() const override { return ledger_.records(); }
   bool passed(order::Point point) const noexcept override { return runtime::passed(point); }
   Result<void> wait(order::Point point, WaitReason reason, Deadline deadline, Site site) override;
+  void on_passed(order::Point point, UniqueFunction function) override;
+
+  // wait() for each of the points, all within the deadline.
+  Result<void> wait_all(const order::PointSet& points, WaitReason reason, Deadline deadline,
+                        Site site);
+
+  const backend::Driver& driver() const noexcept { return *driver_; }
+
+  // Devices whose addresses mean the same share one.
+  Imports::Space address_space() const noexcept {
+    return driver_->host_addresses() ? 0 : id_.value;
+  }
 
   // Runs `wait()`, which blocks, and puts it in the ledger; refuses where waiting is forbidden, and
   // with `timeout` where the deadline is over already.
@@ -72,12 +93,27 @@ class Device final : public thalweg::detail::DeviceCore {
   // `queue` ends; keeps its counters.
   void forget(Queue& queue) noexcept;
 
+  // Takes back an event that nobody holds.
+  void recycle(Event* event) noexcept;
+
  private:
   struct Queues {
     std::vector<Queue*> live;
     Statistics ended;  // Sum over queues that are gone.
   };
 
+  using MakeStream = std::function<Result<std::unique_ptr<backend::DriverStream>>(
+      const backend::StreamRequest& request)>;
+
+  // Events that wait to be used again: owned.
+  struct Events {
+    std::vector<Event*> free;
+    std::uint64_t made = 0;
+  };
+  static constexpr std::size_t kEventsKept = 1024;
+
+  Result<Ref<thalweg::detail::QueueCore>> make_queue(const StreamOptions& options,
+                                                     const MakeStream& make, Site site);
   bool any_ended() const;
   Result<void> may_block(WaitReason reason, Deadline deadline, Site site) const;
 
@@ -91,6 +127,7 @@ class Device final : public thalweg::detail::DeviceCore {
   Ledger ledger_;
   mutable sync::Mutex memory_{sync::Rank::memory};
   mutable sync::Guarded<Queues> queues_{sync::Rank::registry};
+  sync::Guarded<Events> events_{sync::Rank::ledger};
 };
 
 }  // namespace thalweg::runtime

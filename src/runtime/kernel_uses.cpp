@@ -3,32 +3,23 @@
 #include "runtime/kernel_uses.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <memory>
 
+#include "runtime/after.hpp"
 #include "runtime/registry.hpp"
-#include "sync/timeline.hpp"
 
 namespace thalweg::runtime {
 namespace {
 
-// A kernel that nobody holds any more, and the queues that may still run it.
-struct Farewell {
-  struct Waiter : TimelineWaiter {
-    Farewell* farewell = nullptr;
-    order::QueueIndex queue = 0;
-  };
+// A kernel that nobody holds any more, while queues may still run it.
+class Farewell final : public After {
+ public:
+  explicit Farewell(KernelCode& code) noexcept : code_(code) {}
 
-  // Memory ordering: acquire and release: every run happens before the end.
-  void one_less() noexcept {
-    if (left.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
-    code->destroy();
-    delete this;
-  }
+ private:
+  void happen() noexcept override { code_.destroy(); }
 
-  KernelCode* code = nullptr;
-  std::atomic<std::size_t> left{0};
-  std::vector<Waiter> waiters;
+  KernelCode& code_;
 };
 
 }  // namespace
@@ -55,34 +46,15 @@ Serial KernelUses::remove(const KernelCode& code) noexcept {
 }
 
 void Registry::let_go(KernelCode& code) noexcept {
-  std::vector<Farewell::Waiter> waiters;
+  order::PointSet launches;
   const std::size_t used = indices_.with([](const Indices& indices) { return indices.used; });
   for (std::size_t i = 0; i != used; ++i) {
     Slot& slot = this->slot(static_cast<order::QueueIndex>(i));
-    Serial last;
-    {
-      const sync::Locked queue(slot.lock);
-      last = slot.kernels.remove(code);
-    }
-    if (passed(order::Point(slot.index, last))) continue;
-    Farewell::Waiter& waiter = waiters.emplace_back();
-    waiter.value = last.value;
-    waiter.queue = slot.index;
-    waiter.fire = [](TimelineWaiter& fired) noexcept {
-      static_cast<Farewell::Waiter&>(fired).farewell->one_less();
-    };
+    const sync::Locked queue(slot.lock);
+    const order::Point last(slot.index, slot.kernels.remove(code));
+    if (!passed(last)) launches.add(last);
   }
-  if (waiters.empty()) return code.destroy();
-  auto* const farewell = new Farewell;
-  farewell->code = &code;
-  farewell->waiters = std::move(waiters);
-  // One more for this thread: it is in the list of waiters until the end.
-  farewell->left.store(farewell->waiters.size() + 1, std::memory_order_relaxed);
-  for (Farewell::Waiter& waiter : farewell->waiters) {
-    waiter.farewell = farewell;
-    if (!sync::queue_timeline(waiter.queue).add(waiter)) farewell->one_less();
-  }
-  farewell->one_less();
+  After::arm(std::make_unique<Farewell>(code), launches);
 }
 
 }  // namespace thalweg::runtime

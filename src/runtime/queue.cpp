@@ -35,6 +35,13 @@ bool inside(const Access& access, std::uint64_t size) noexcept {
          span <= size - access.offset - access.row_bytes;
 }
 
+[[gnu::cold]] Error mapped(const Access& access, const OpenView& open) {
+  return Error(ErrorKind::invalid_argument,
+               fmt::format("A task {} bytes that overlap {} bytes the host has mapped {}.",
+                           access.writes() ? "writes" : "reads", open.size_bytes,
+                           open.writes ? "to write" : "to read"));
+}
+
 // Bytes of page-locked memory, given back with the upload that used them.
 class StagedBytes final : public Counted {
  public:
@@ -75,7 +82,24 @@ thalweg::detail::DeviceCore& Queue::device() const noexcept { return *device_; }
 [[gnu::cold]] Error Queue::misuse(const neutral::Task& task) const {
   for (const Access& access : task.accesses) {
     const Allocation& allocation = record_of(access);
-    if (&allocation.owner() != device_.get())
+    if (task.kind == neutral::TaskKind::copy && !may_copy(task)) {
+      const Allocation& to = record_of(task.accesses[0]);
+      const Allocation& from = record_of(task.accesses[1]);
+      if (to.owner().driver().type() != from.owner().driver().type())
+        return Error(ErrorKind::backend_mismatch,
+                     fmt::format("A copy goes from device `{}` to device `{}` of another backend; "
+                                 "read it back and upload it.",
+                                 from.owner().name(), to.owner().name()),
+                     task.site);
+      if (&to.owner() == device_.get() || &from.owner() == device_.get())
+        return Error(ErrorKind::unsupported,
+                     fmt::format("The backend `{}` does not copy between its devices; read back "
+                                 "and upload.",
+                                 device_->backend()),
+                     task.site);
+    }
+    if (&allocation.owner() != device_.get() &&
+        !(task.kind == neutral::TaskKind::copy && may_copy(task)))
       return Error(ErrorKind::context_mismatch,
                    fmt::format("Memory of device `{}` (id {}) is used on a stream of device `{}` "
                                "(id {}).",
@@ -97,10 +121,22 @@ Queue::Place Queue::place_of(const neutral::Task& task) const noexcept {
   for (const Access& access : task.accesses) {
     const Allocation& allocation = record_of(access);
     if (!inside(access, allocation.size_bytes)) return Place::nowhere;
-    home = home && &allocation.home() == &slot_;
-    if (&allocation.owner() != device_.get()) return Place::nowhere;
+    home = home && allocation.home() == &slot_;
+    if (&allocation.owner() != device_.get() && !may_copy(task)) [[unlikely]]
+      return Place::nowhere;
   }
   return home ? Place::home : Place::abroad;
+}
+
+// Whether the task is a copy between this device and one that its backend reaches.
+bool Queue::may_copy(const neutral::Task& task) const noexcept {
+  if (task.kind != neutral::TaskKind::copy) return false;
+  const Device& to = record_of(task.accesses[0]).owner();
+  const Device& from = record_of(task.accesses[1]).owner();
+  const Device& own = *device_;
+  return (&to == &own || &from == &own) &&
+         (&to == &from ||
+          (to.driver().type() == from.driver().type() && own.driver().copies_between_devices()));
 }
 
 bool Queue::shared(const neutral::Task& task) const noexcept {
@@ -121,7 +157,7 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
   if (table == nullptr) {
     for (const Access& access : task.accesses) record_of(access).map().apply_home(access, point);
   } else {
-    for (const Access& access : task.accesses) record_of(access).map().apply(access, point, *table);
+    for (const Access& access : task.accesses) record_of(access).apply(access, point, *table);
   }
   if (task.kind == neutral::TaskKind::kernel) slot_.kernels.add(*task.code, serial);
   ++counters_.submissions;
@@ -136,8 +172,16 @@ Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive)
   if (!point) [[unlikely]]
     return std::move(point).error().at(task.site);
   if (keep_alive) keep(std::move(keep_alive), task.accesses[0].row_bytes * task.accesses[0].rows);
+  if (task.kind == neutral::TaskKind::copy) keep_devices(task);
   stream_->announce();
   return point;
+}
+
+// Another device's pool does not end while a copy uses its memory.
+void Queue::keep_devices(const neutral::Task& task) {
+  for (const Access& access : task.accesses)
+    if (Device& owner = record_of(access).owner(); &owner != device_.get())
+      keep(Ref<Counted>::share(&owner), 0);
 }
 
 // The common path: no wait can be needed, and nobody else's lock.
@@ -156,12 +200,16 @@ Result<order::Point> Queue::submit_ordered(neutral::Task& task) {
   const sync::Locked submission(registry.submission());
   for (const Access& access : task.accesses) {
     Allocation& allocation = record_of(access);
-    if (&allocation.home() != &slot_) allocation.share();
+    if (allocation.home() != &slot_) allocation.share();
   }
+  for (const Access& access : task.accesses)
+    if (const OpenView* const open = record_of(access).open_against(access)) [[unlikely]]
+      return mapped(access, *open);
   const sync::Locked queue(slot_.lock);
   order::PointSet& candidates = registry.candidates();
   candidates.clear();
-  for (const Access& access : task.accesses) record_of(access).map().collect(access, candidates);
+  for (const Access& access : task.accesses)
+    record_of(access).collect(access, candidates, registry.table());
   THALWEG_TRY(place_waits());
   return hand_over(task, &registry.table());
 }
@@ -239,7 +287,7 @@ Result<order::Point> Queue::upload_copy(neutral::Task& task) {
   const Access& to = task.accesses[0];
   const std::uint64_t bytes = to.row_bytes * to.rows;
   if (bytes == 0) return submit(task, {});
-  Result<backend::Block> block = reserve(backend::MemoryKind::host, bytes, {});
+  Result<backend::Block> block = reserve(MemoryKind::host, bytes, {.passed_only = true});
   if (!block) return std::move(block).error().with_context("staging an upload").at(task.site);
   auto staged = make_ref<StagedBytes>(*device_, *block);
   auto* const copy = reinterpret_cast<std::byte*>(block->resource.address);
@@ -257,24 +305,45 @@ Result<void> Queue::record(EventCore& event, Site site) {
                  fmt::format("An event of device `{}` is recorded on a stream of device `{}`.",
                              record.owner().name(), device_->name()),
                  site);
+  Ref<neutral::Stamp> time;
+  if (record.timed()) time = make_ref<neutral::Stamp>();
   {
     // The event names the point before anybody else can enqueue behind it.
     const sync::Locked queue(slot_.lock);
-    Result<order::Point> point = tail_locked();
+    Result<order::Point> point = time ? record_time(*time, site) : tail_locked();
+    if (time && !point && point.error().kind() == ErrorKind::unsupported) {
+      time.reset();
+      point = tail_locked();
+    }
     if (!point) return std::move(point).error().at(site);
-    record.set(*point);
+    record.set(*point, std::move(time));
   }
   stream_->announce();
   return {};
 }
 
+Result<order::Point> Queue::record_time(neutral::Stamp& time, Site site) {
+  neutral::Task stamp;
+  stamp.kind = neutral::TaskKind::stamp;
+  stamp.site = site;
+  stamp.time = &time;
+  return hand_over(stamp, nullptr);
+}
+
+// Waiting across devices of one backend is fine; another backend's queues say nothing to ours.
+Result<void> Queue::waitable(const Device& other, std::string_view what, Site site) const {
+  if (&other == device_.get() || other.driver().type() == device_->driver().type()) return {};
+  return Error(
+      ErrorKind::backend_mismatch,
+      fmt::format("A stream of device `{}` cannot wait for {} of device `{}`, which is one "
+                  "of another backend.",
+                  device_->name(), what, other.name()),
+      site);
+}
+
 Result<void> Queue::wait_event(const EventCore& event, Site site) {
   const auto& record = static_cast<const Event&>(event);
-  if (&record.owner() != &*device_)
-    return Error(ErrorKind::context_mismatch,
-                 fmt::format("A stream of device `{}` cannot wait for an event of device `{}`.",
-                             device_->name(), record.owner().name()),
-                 site);
+  THALWEG_TRY(waitable(record.owner(), "an event", site));
   const sync::Locked submission(Registry::instance().submission());
   if (Result<void> waited = wait_point(record.latest()); !waited)
     return std::move(waited).error().at(site);
@@ -285,11 +354,7 @@ Result<void> Queue::wait_queue(const QueueCore& other, Site site) {
   if (&other == this) return {};
   // The method is const for its caller: nothing he sees changes.
   auto& source = const_cast<Queue&>(static_cast<const Queue&>(other));
-  if (&source.owner() != &*device_)
-    return Error(ErrorKind::context_mismatch,
-                 fmt::format("A stream of device `{}` cannot wait for one of device `{}`.",
-                             device_->name(), source.owner().name()),
-                 site);
+  THALWEG_TRY(waitable(source.owner(), "a stream", site));
   Result<order::Point> point = source.tail();
   if (!point) return std::move(point).error().at(site);
   const sync::Locked submission(Registry::instance().submission());
@@ -298,23 +363,33 @@ Result<void> Queue::wait_queue(const QueueCore& other, Site site) {
 }
 
 Result<void> Queue::wait_timeline(TimelineCore& timeline, std::uint64_t value, Site site) {
-  if (&timeline.device() != &*device_)
-    return Error(ErrorKind::context_mismatch,
-                 fmt::format("A stream of device `{}` cannot wait for a timeline of device `{}`.",
-                             device_->name(), timeline.device().name()),
-                 site);
-  neutral::Task wait;
-  wait.kind = neutral::TaskKind::wait;
-  wait.site = site;
-  wait.timeline = &timeline;
-  wait.value = value;
+  return timeline_task(neutral::TaskKind::wait, timeline, value, site);
+}
+
+// Whether the value is one that the timeline may take is known when the task's turn comes; one that
+// is too low by now will not get better.
+Result<void> Queue::signal_timeline(TimelineCore& timeline, std::uint64_t value, Site site) {
+  if (const std::uint64_t present = timeline.value(); value < present)
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("A timeline at {} cannot go down to {}.", present, value), site);
+  return timeline_task(neutral::TaskKind::signal, timeline, value, site);
+}
+
+Result<void> Queue::timeline_task(neutral::TaskKind kind, TimelineCore& timeline,
+                                  std::uint64_t value, Site site) {
+  THALWEG_TRY(waitable(static_cast<Device&>(timeline.device()), "a timeline", site));
+  neutral::Task task;
+  task.kind = kind;
+  task.site = site;
+  task.timeline = &timeline;
+  task.value = value;
   {
     const sync::Locked queue(slot_.lock);
-    if (Result<void> accepted = stream_->submit(wait, Serial{slot_.order.last().value + 1});
+    if (Result<void> accepted = stream_->submit(task, Serial{slot_.order.last().value + 1});
         !accepted)
       return std::move(accepted).error().at(site);
     slot_.order.take();
-    ++counters_.timeline_waits;
+    ++(kind == neutral::TaskKind::wait ? counters_.timeline_waits : counters_.submissions);
   }
   stream_->announce();
   return {};
@@ -329,6 +404,19 @@ Result<void> Queue::synchronize(Deadline deadline, Site site) {
   return {};
 }
 
+Result<void> Queue::on_passed(Serial serial, UniqueFunction function, Site site) {
+  const Serial last = [this] {
+    const sync::Locked queue(slot_.lock);
+    return slot_.order.last();
+  }();
+  if (serial > last)
+    return Error(
+        ErrorKind::invalid_argument,
+        fmt::format("The stream has no task {}: its last is {}.", serial.value, last.value), site);
+  device_->on_passed(order::Point(slot_.index, serial), std::move(function));
+  return {};
+}
+
 bool Queue::poll(backend::Items& freed) {
   const sync::Locked queue(slot_.lock);
   stream_->flush(freed);
@@ -338,7 +426,7 @@ bool Queue::poll(backend::Items& freed) {
 // Memory.
 
 // A refusal is not the last word: finished work may still hold what it no longer needs.
-Result<backend::Block> Queue::reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
+Result<backend::Block> Queue::reserve(MemoryKind kind, std::uint64_t size_bytes,
                                       const backend::ReserveOptions& options) {
   Result<backend::Block> block = try_reserve(kind, size_bytes, options);
   if (block || block.error().kind() != ErrorKind::out_of_memory) return block;
@@ -346,7 +434,7 @@ Result<backend::Block> Queue::reserve(backend::MemoryKind kind, std::uint64_t si
   return try_reserve(kind, size_bytes, options);
 }
 
-Result<backend::Block> Queue::try_reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
+Result<backend::Block> Queue::try_reserve(MemoryKind kind, std::uint64_t size_bytes,
                                           const backend::ReserveOptions& options) {
   return device_->with_memory([&]() -> Result<backend::Block> {
     Result<backend::Found> found = [&] {
@@ -360,12 +448,13 @@ Result<backend::Block> Queue::try_reserve(backend::MemoryKind kind, std::uint64_
   });
 }
 
-Result<Ref<AllocationCore>> Queue::allocate(std::uint64_t size_bytes,
+Result<Ref<AllocationCore>> Queue::allocate(MemoryKind kind, std::uint64_t size_bytes,
                                             const AllocationOptions& options, Site site) {
   backend::Block block;
+  const bool host = kind == MemoryKind::host;
   if (size_bytes != 0) {
     Result<backend::Block> reserved =
-        reserve(backend::MemoryKind::device, size_bytes, {options.alignment_bytes, options.tag});
+        reserve(kind, size_bytes, {options.alignment_bytes, options.tag, host});
     if (!reserved) return std::move(reserved).error().at(site);
     block = *reserved;
     if (size_bytes > order::AccessMap::kSizeMax) {
@@ -386,7 +475,8 @@ Result<Ref<AllocationCore>> Queue::allocate(std::uint64_t size_bytes,
     }
     birth = *end;
   }
-  auto allocation = make_ref<Allocation>(device_, slot_, block, size_bytes);
+  auto allocation = make_ref<Allocation>(device_, slot_, block, size_bytes,
+                                         host || device_->driver().host_addresses());
   allocation->map().set_birth(birth);
   return Ref<AllocationCore>(std::move(allocation));
 }

@@ -42,7 +42,10 @@ class Queue final : public thalweg::detail::QueueCore {
   Result<void> wait_timeline(thalweg::detail::TimelineCore& timeline, std::uint64_t value,
                              Site site) override;
   Result<void> synchronize(Deadline deadline, Site site) override;
-  Result<Ref<thalweg::detail::AllocationCore>> allocate(std::uint64_t size_bytes,
+  Result<void> on_passed(Serial serial, UniqueFunction function, Site site) override;
+  Result<void> signal_timeline(thalweg::detail::TimelineCore& timeline, std::uint64_t value,
+                               Site site) override;
+  Result<Ref<thalweg::detail::AllocationCore>> allocate(MemoryKind kind, std::uint64_t size_bytes,
                                                         const AllocationOptions& options,
                                                         Site site) override;
 
@@ -81,11 +84,17 @@ class Queue final : public thalweg::detail::QueueCore {
       THALWEG_REQUIRES(slot_.lock);
   Result<void> place_waits() THALWEG_REQUIRES(slot_.lock);
   Result<void> wait_point(order::Point point) THALWEG_REQUIRES(Registry::instance().submission());
+  Result<void> timeline_task(neutral::TaskKind kind, thalweg::detail::TimelineCore& timeline,
+                             std::uint64_t value, Site site);
+  Result<order::Point> record_time(neutral::Stamp& time, Site site) THALWEG_REQUIRES(slot_.lock);
+  bool may_copy(const neutral::Task& task) const noexcept;
+  Result<void> waitable(const Device& other, std::string_view what, Site site) const;
+  void keep_devices(const neutral::Task& task);
   Result<order::Point> tail_locked() THALWEG_REQUIRES(slot_.lock);
   order::Point program_end() const noexcept THALWEG_REQUIRES(slot_.lock);
-  Result<backend::Block> reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
+  Result<backend::Block> reserve(MemoryKind kind, std::uint64_t size_bytes,
                                  const backend::ReserveOptions& options);
-  Result<backend::Block> try_reserve(backend::MemoryKind kind, std::uint64_t size_bytes,
+  Result<backend::Block> try_reserve(MemoryKind kind, std::uint64_t size_bytes,
                                      const backend::ReserveOptions& options);
   order::PointSet everything_before() const;
   void keep(Ref<Counted> item, std::uint64_t size_bytes);

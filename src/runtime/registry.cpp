@@ -7,12 +7,16 @@
 #include <algorithm>
 #include <functional>
 
+#include "runtime/imports.hpp"
+
 namespace thalweg::runtime {
 
 Registry& Registry::instance() noexcept {
   static Registry& registry = *new Registry;
   return registry;
 }
+
+Registry::Registry() : imports_(new Imports) {}
 
 Result<Slot*> Registry::acquire_slot(bool skip_passed) {
   Slot* const slot = indices_.with([this](Indices& indices) -> Slot* {

@@ -45,6 +45,8 @@ struct alignas(64) Slot final : backend::Progress {
   backend::DriverStream* stream = nullptr;  // Guarded by both locks; null when nobody has the slot.
 };
 
+class Imports;
+
 class Registry final : public KernelKeeper {
  public:
   // Made on first use, never destroyed.
@@ -68,6 +70,8 @@ class Registry final : public KernelKeeper {
     return submission_;
   }
 
+  Imports& imports() noexcept { return *imports_; }
+
   // The kernel lives until every queue that launched it has come that far.
   void let_go(KernelCode& code) noexcept override;
 
@@ -77,8 +81,9 @@ class Registry final : public KernelKeeper {
   order::PointSet& waits() noexcept { return waits_; }
 
  private:
-  Registry() = default;
+  Registry();
 
+  Imports* const imports_;
   sync::SpinLock submission_{sync::Rank::submission};
   order::QueueTable table_;
   order::PointSet candidates_;  // Scratch space of the submission that holds the lock.

@@ -20,6 +20,7 @@ class Timeline final : public thalweg::detail::TimelineCore {
 
   std::uint64_t value() const noexcept override { return timeline_.value(); }
   bool add(TimelineWaiter& waiter) noexcept override { return timeline_.add(waiter); }
+  bool raise(std::uint64_t value) noexcept override { return timeline_.raise(value); }
   Result<void> signal(std::uint64_t value, Site site) override;
   Result<void> wait(std::uint64_t value, Deadline deadline, Site site) override;
   thalweg::detail::DeviceCore& device() const noexcept override { return *device_; }

@@ -17,6 +17,8 @@
 #include "thalweg/backend/memory_source.hpp"
 #include "thalweg/backend/stream_factory.hpp"
 #include "thalweg/base/clock.hpp"
+#include "thalweg/base/memory_kind.hpp"
+#include "thalweg/base/native.hpp"
 #include "thalweg/base/priority.hpp"
 #include "thalweg/base/ref.hpp"
 #include "thalweg/base/result.hpp"
@@ -28,11 +30,10 @@ namespace thalweg::backend {
 struct DriverCounters {
   std::uint64_t futex_wakes = 0;
   std::uint64_t tasks_failed = 0;
+  std::uint64_t tasks_cancelled = 0;
   std::uint64_t busy_any_ns = 0;
   std::uint64_t busy_sum_ns = 0;
 };
-
-enum class MemoryKind : std::uint8_t { device, host };
 
 // A step of a reserve: what was found, or the size that has to be grown.
 struct Found {
@@ -80,9 +81,22 @@ class Driver {
   virtual DriverCounters counters() const noexcept = 0;
 
   // Blocks until `point` has passed, in the backend's own way; nothing when it has none: the
-  // runtime then sleeps until Progress says so. The queue of the point may be closing. Without a
-  // lock.
+  // runtime then sleeps until Progress says so. The queue of the point may be closing, and may be
+  // one of another device of this type. Without a lock.
   virtual std::optional<Result<void>> wait(order::Point point, Deadline deadline) = 0;
+
+  // What of this kind of device is fixed. See the optional members of event_stream_backend.hpp.
+  virtual bool host_addresses() const noexcept = 0;
+  virtual bool copies_between_devices() const noexcept = 0;
+
+  // Makes a stream of a native queue of the program's.
+  virtual Result<std::unique_ptr<DriverStream>> adopt_stream(std::uintptr_t handle,
+                                                             Ownership ownership,
+                                                             const StreamRequest& request) = 0;
+
+  // The address of a variable that only drivers of one type share: their streams can wait for one
+  // another.
+  virtual const void* type() const noexcept = 0;
 
   // Pools of this device's memory. Under the memory's lock.
   virtual MemorySource& device_memory() noexcept = 0;

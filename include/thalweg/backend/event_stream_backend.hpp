@@ -20,9 +20,14 @@
 //   wait(point, deadline)             blocks the host, and may help; without it the runtime sleeps
 //                                     until the Progress of the point's queue has come that far.
 //   close_idle(stream)                true when nothing is left to run: then nothing was submitted
-//   as
-//                                     `last`, and the stream is destroyed at once.
+//                                     as `last`, and the stream is destroyed at once.
 //   raw(stream)                       the native handle of the queue.
+//   factory().adopt(handle, ownership, request)
+//                                     a stream of a queue that the program made with the backend's
+//                                     own means; it is destroyed with the stream when it is owned.
+//   kHostAddresses                    true: an address of its memory is one of the process, and the
+//                                     host may read and write there when no task does.
+//   kCopiesBetweenDevices             true: a copy's two sides may be on two devices of this type.
 //   counters()                        see DriverCounters.
 
 #pragma once

@@ -55,14 +55,15 @@ class MemoryPool final : public MemorySource {
   }
 
   // A cached block of `rounded` bytes, or at most a quarter more, that is safe for `home`.
+  // With `passed_only`, one whose uses have all passed.
   std::optional<Block> find(std::uint64_t rounded, std::uint64_t size_bytes,
-                            const order::QueueOrder& home) {
+                            const order::QueueOrder& home, bool passed_only = false) {
     for (auto it = free_.lower_bound(rounded); it != free_.end(); ++it) {
       if (it->first - rounded > rounded / 4) break;
       Free& free = it->second;
       free.uses.remove_if([this](order::Point point) { return passed_(point); });
       const bool safe = std::all_of(free.uses.begin(), free.uses.end(), [&](order::Point point) {
-        return point.queue() == home.index() || home.frontier().covers(point);
+        return !passed_only && (point.queue() == home.index() || home.frontier().covers(point));
       });
       if (!safe) continue;
       Block block = free.block;
@@ -94,6 +95,7 @@ class MemoryPool final : public MemorySource {
     }
     usage_.grow(rounded);
     const Block block{*handle, storage_.get(*handle), rounded, size_bytes, false, this};
+    pages_.emplace(block.resource.address, rounded);
     usage_.hand_out(block);
     return block;
   }
@@ -113,6 +115,7 @@ class MemoryPool final : public MemorySource {
       Free& free = it->second;
       free.uses.remove_if([this](order::Point point) { return passed_(point); });
       if (!free.uses.empty()) continue;
+      forget_page(free.block.resource.address);
       storage_.dealloc(free.block.handle);
       usage_.shrink(free.block.size_bytes);
       given += free.block.size_bytes;
@@ -133,6 +136,13 @@ class MemoryPool final : public MemorySource {
     return numbers;
   }
 
+  bool contains(std::uint64_t address, std::uint64_t size_bytes) const override {
+    const auto behind = pages_.lower_bound(address + size_bytes);
+    if (behind == pages_.begin()) return false;
+    const auto& [first, bytes] = *std::prev(behind);
+    return first + bytes > address;
+  }
+
   std::uint64_t alignment() const { return storage_.alignment(); }
 
  private:
@@ -141,10 +151,16 @@ class MemoryPool final : public MemorySource {
     order::PointSet uses;  // May hold points that have passed since.
   };
 
+  // Storages without addresses give 0 for all.
+  void forget_page(std::uint64_t address) {
+    if (const auto page = pages_.find(address); page != pages_.end()) pages_.erase(page);
+  }
+
   S storage_;
   bool (*const passed_)(order::Point);
   const std::uint64_t limit_bytes_;
-  std::multimap<std::uint64_t, Free> free_;  // By size.
+  std::multimap<std::uint64_t, Free> free_;            // By size.
+  std::multimap<std::uint64_t, std::uint64_t> pages_;  // Of the storage: address and size.
   UsageCounter usage_;
 };
 
@@ -162,7 +178,7 @@ class MemoryManagement {
   //         out_of_memory.
   Result<Block> reserve(std::uint64_t size_bytes, const ReserveOptions& options = {}) {
     THALWEG_TRY_ASSIGN(const std::uint64_t rounded, pool_->round(size_bytes, options));
-    if (std::optional<Block> block = pool_->find(rounded, size_bytes, *home_)) return *block;
+    if (auto block = pool_->find(rounded, size_bytes, *home_, options.passed_only)) return *block;
     return pool_->grow(rounded, size_bytes);
   }
 

@@ -18,6 +18,7 @@ namespace thalweg::backend {
 struct ReserveOptions {
   std::uint64_t alignment_bytes = 0;  // 0: the storage's own.
   std::string_view tag;               // For reports.
+  bool passed_only = false;  // Only what no task uses any more: the host will touch it at once.
 };
 
 class MemorySource;
@@ -55,6 +56,9 @@ class MemorySource {
   virtual void release(const Block& block, order::PointSet uses) = 0;
   virtual std::uint64_t trim(std::uint64_t keep_bytes) = 0;
   virtual MemoryUsageNumbers usage() const = 0;
+
+  // Whether one of `size_bytes` bytes from `address` is the source's, in use or not.
+  virtual bool contains(std::uint64_t address, std::uint64_t size_bytes) const = 0;
   virtual ~MemorySource() = default;
 };
 

@@ -49,6 +49,36 @@ class MultiStream final : public Driver {
     }
   }
 
+  bool host_addresses() const noexcept override {
+    if constexpr (requires { B::kHostAddresses; }) {
+      return B::kHostAddresses;
+    } else {
+      return false;
+    }
+  }
+
+  bool copies_between_devices() const noexcept override {
+    if constexpr (requires { B::kCopiesBetweenDevices; }) {
+      return B::kCopiesBetweenDevices;
+    } else {
+      return false;
+    }
+  }
+
+  Result<std::unique_ptr<DriverStream>> adopt_stream(std::uintptr_t handle, Ownership ownership,
+                                                     const StreamRequest& request) override {
+    if constexpr (requires { backend_.factory().adopt(handle, ownership, request); }) {
+      THALWEG_TRY_ASSIGN(typename B::Stream stream,
+                         backend_.factory().adopt(handle, ownership, request));
+      return std::unique_ptr<DriverStream>(std::make_unique<Node>(std::move(stream)));
+    } else {
+      return Error(ErrorKind::not_found,
+                   "The device has no queue of that handle, and takes over none of others.");
+    }
+  }
+
+  const void* type() const noexcept override { return &type_tag; }
+
   MemorySource& device_memory() noexcept override { return backend_.device_pool(); }
   MemorySource& host_memory() noexcept override { return backend_.host_pool(); }
 
@@ -132,7 +162,8 @@ class MultiStream final : public Driver {
       THALWEG_TRY_ASSIGN(const std::uint64_t rounded, memory.pool().round(size_bytes, options));
       Found result;
       result.rounded_bytes = rounded;
-      if (auto block = memory.pool().find(rounded, size_bytes, memory.home())) {
+      if (auto block =
+              memory.pool().find(rounded, size_bytes, memory.home(), options.passed_only)) {
         result.found = true;
         result.block = *block;
       }

@@ -22,6 +22,15 @@ class Counted {
 
   void retain() const noexcept { references_.fetch_add(1, std::memory_order_relaxed); }
 
+  // Adds a reference unless none is left. For lists of objects that hold none of them.
+  bool try_retain() const noexcept {
+    std::uint64_t count = references_.load(std::memory_order_relaxed);
+    while (count != 0)
+      if (references_.compare_exchange_weak(count, count + 1, std::memory_order_relaxed))
+        return true;
+    return false;
+  }
+
   // Memory ordering: release, and acquire for the last one: what any holder did happens before
   // last_reference_gone().
   void release() const noexcept {

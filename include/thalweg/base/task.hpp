@@ -9,10 +9,14 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <source_location>
 #include <span>
+#include <stop_token>
 #include <string_view>
 
 #include "thalweg/base/access.hpp"
@@ -119,17 +123,46 @@ class Timeline : public Counted {
   // Adds `waiter`, which stays where it is until it fires. False, and nothing added, when its value
   // is reached already.
   virtual bool add(TimelineWaiter& waiter) noexcept = 0;
+
+  // Raises the counter. False, and nothing done, when it would go down.
+  virtual bool raise(std::uint64_t value) noexcept = 0;
 };
 
+// A moment by the device's clock, written once by whoever runs a task of kind `stamp`.
+class Stamp final : public Counted {
+ public:
+  // Memory ordering: release; pairs with the acquire in time(). Who sees the task's point passed
+  // sees the time.
+  void set(std::chrono::nanoseconds time) noexcept {
+    time_.store(time.count(), std::memory_order_release);
+  }
+
+  // None before it is set.
+  std::optional<std::chrono::nanoseconds> time() const noexcept {
+    const std::int64_t time = time_.load(std::memory_order_acquire);
+    if (time == kUnset) return std::nullopt;
+    return std::chrono::nanoseconds(time);
+  }
+
+ private:
+  static constexpr std::int64_t kUnset = std::numeric_limits<std::int64_t>::min();
+  std::atomic<std::int64_t> time_{kUnset};
+};
+
+// What a backend does not know or cannot do it refuses with `unsupported`.
 enum class TaskKind : std::uint8_t {
-  empty,      // Only takes its turn: what waits that need a serial ride on.
+  empty,      // Only takes its turn: what waits that need a serial ride on. It may have accesses.
   fill,       // accesses[0] gets copies of `pattern`.
   copy,       // accesses[0] gets the bytes of accesses[1].
   upload,     // accesses[0] gets the bytes at host_source.
   read_back,  // host_target gets the bytes of accesses[0].
   kernel,     // `code` runs over `extent` with `arguments`.
   host,       // `function` runs on a thread of the host.
+  native,     // `function` does the work itself, or enqueues it on the backend's own queue: then it
+              // is called by `submit`.
   wait,       // Takes its turn when `timeline` has reached `value`.
+  signal,     // Raises `timeline` to `value`; invalid_argument when that is lower than it is.
+  stamp,      // Writes the device's time to `time`.
   last,  // Nothing comes after it. When it has passed and the backend will not touch the stream
          // any more, it calls `completion`, which may destroy the stream.
 };
@@ -167,12 +200,20 @@ struct Task {
   Extent extent;
   std::span<const std::byte> arguments;
 
-  // host: moved from when the task is accepted, and only then.
+  // host, native: moved from when the task is accepted, and only then.
   UniqueFunction* function = nullptr;
 
-  // wait: shared by the backend when the task is accepted.
+  // wait, signal: shared by the backend when the task is accepted.
   Timeline* timeline = nullptr;
   std::uint64_t value;
+
+  // stamp: shared by the backend when the task is accepted.
+  Stamp* time = nullptr;
+
+  // fill, copy, upload, read_back, kernel, host, native: copied by the backend when the task is
+  // accepted, and asked once, when the task's turn has come: requested, the task does nothing and
+  // ends with `cancelled`. Null: nobody stops it.
+  const std::stop_token* stop = nullptr;
 };
 
 }  // namespace neutral

@@ -81,6 +81,9 @@ class Backend {
   using Stream = cpu::Stream;
   using Factory = cpu::Factory;
 
+  static constexpr bool kHostAddresses = true;
+  static constexpr bool kCopiesBetweenDevices = true;
+
   static Result<Backend> create(const Options& options);
 
   Factory& factory() noexcept { return factory_; }
@@ -105,10 +108,8 @@ class Backend {
     return shared_->workers.wait(point, deadline);
   }
 
-  // An opaque id: the queue's index, and never 0.
-  static std::uintptr_t raw(const Stream& stream) noexcept {
-    return std::uintptr_t{stream.signal()->index()} + 1;
-  }
+  // An opaque id, never 0 and never used again.
+  static std::uintptr_t raw(const Stream& stream) noexcept { return stream.signal()->native_id(); }
 
  private:
   explicit Backend(std::unique_ptr<Shared> shared) noexcept

@@ -82,19 +82,58 @@ std::optional<Error> run_kernel(const KernelBody& kernel, Workers& workers) {
   }
 }
 
+std::string_view what_of(const HostBody& host) noexcept {
+  return host.native ? "Native work" : "Host function";
+}
+
 std::optional<Error> run_host(HostBody& host) {
   try {
     host.function();
     return std::nullopt;
   } catch (...) {
-    return failure("Host function", {host.name, host.name_bytes}, host.site);
+    return failure(what_of(host), {host.name, host.name_bytes}, host.site);
   }
+}
+
+std::optional<Error> run_signal(const TimelineBody& signal) {
+  if (signal.timeline->raise(signal.value)) return std::nullopt;
+  return Error(ErrorKind::invalid_argument,
+               fmt::format("A stream's signal of {} comes when the timeline is at {} already.",
+                           signal.value, signal.timeline->value()),
+               signal.site);
+}
+
+// Ends a task that nobody wants any more. Where its call stands is not kept for every kind.
+[[gnu::cold]] Error stop(Slot& slot) {
+  std::string_view what = "A task";
+  std::string name;
+  std::source_location site;
+  if (slot.kind == SlotKind::kernel) {
+    const auto& kernel = *body_of<KernelBody>(slot);
+    what = "Kernel";
+    name = fmt::format(" `{}`", kernel.code->name());
+    site = kernel.site;
+  } else if (slot.kind == SlotKind::host) {
+    auto* const host = body_of<HostBody>(slot);
+    what = what_of(*host);
+    name = fmt::format(" `{}`", std::string_view(host->name, host->name_bytes));
+    site = host->site;
+    host->~HostBody();
+  }
+  return Error(ErrorKind::cancelled, fmt::format("{}{} was stopped before it began.", what, name),
+               site);
 }
 
 }  // namespace
 
-void execute(Slot& slot, Workers& workers) noexcept {
+void execute(Slot& slot, bool stopped, Workers& workers) noexcept {
   const Workers::Busy busy(workers);
+  if (stopped) [[unlikely]] {
+    const Error error = stop(slot);
+    workers.count_cancelled();
+    if (slot.completion != nullptr) slot.completion->complete(&error);
+    return;
+  }
   std::optional<Error> error;
   switch (slot.kind) {
     case SlotKind::fill:
@@ -113,8 +152,20 @@ void execute(Slot& slot, Workers& workers) noexcept {
       break;
     }
     case SlotKind::gate:
-      body_of<GateBody>(slot)->timeline->release();
+      body_of<TimelineBody>(slot)->timeline->release();
       break;
+    case SlotKind::signal: {
+      const TimelineBody& signal = *body_of<TimelineBody>(slot);
+      error = run_signal(signal);
+      signal.timeline->release();
+      break;
+    }
+    case SlotKind::stamp: {
+      neutral::Stamp* const time = body_of<StampBody>(slot)->time;
+      time->set(workers.now());
+      time->release();
+      break;
+    }
     default:
       break;
   }

@@ -13,7 +13,7 @@ class Workers;
 
 // Runs the task, tells its completion how it ended, and destroys the body. Does not advance
 // anything. What a callable throws becomes task_failed: told to the completion, or to the error
-// sink.
-void execute(Slot& slot, Workers& workers) noexcept;
+// sink. A task that is stopped does nothing and ends with `cancelled`.
+void execute(Slot& slot, bool stopped, Workers& workers) noexcept;
 
 }  // namespace thalweg::cpu

@@ -37,9 +37,13 @@ std::size_t body_bytes(const neutral::Task& task) noexcept {
     case neutral::TaskKind::kernel:
       return sizeof(KernelBody) + task.arguments.size();
     case neutral::TaskKind::host:
+    case neutral::TaskKind::native:
       return sizeof(HostBody);
     case neutral::TaskKind::wait:
-      return sizeof(GateBody);
+    case neutral::TaskKind::signal:
+      return sizeof(TimelineBody);
+    case neutral::TaskKind::stamp:
+      return sizeof(StampBody);
   }
   return 0;
 }
@@ -97,21 +101,36 @@ void write_body(Slot& slot, const neutral::Task& task) noexcept {
         std::memcpy(to + at, task.arguments.data() + at, 8);
       break;
     }
-    case neutral::TaskKind::host: {
+    case neutral::TaskKind::host:
+    case neutral::TaskKind::native: {
       slot.kind = SlotKind::host;
+      const bool native = task.kind == neutral::TaskKind::native;
       auto* const body =
-          new (body_address(slot)) HostBody{std::move(*task.function), task.site, 0, {}};
-      body->name_bytes = std::min(task.name.size(), sizeof(body->name));
-      std::memcpy(body->name, task.name.data(), body->name_bytes);
+          new (body_address(slot)) HostBody{std::move(*task.function), task.site, native, 0, {}};
+      const std::size_t length = std::min(task.name.size(), sizeof(body->name));
+      body->name_bytes = static_cast<std::uint8_t>(length);
+      std::memcpy(body->name, task.name.data(), length);
       break;
     }
-    case neutral::TaskKind::wait: {
-      slot.kind = SlotKind::gate;
+    case neutral::TaskKind::wait:
+    case neutral::TaskKind::signal: {
+      slot.kind = task.kind == neutral::TaskKind::wait ? SlotKind::gate : SlotKind::signal;
       task.timeline->retain();
-      new (body_address(slot)) GateBody{task.timeline, task.value};
+      new (body_address(slot)) TimelineBody{task.timeline, task.value, task.site};
+      break;
+    }
+    case neutral::TaskKind::stamp: {
+      slot.kind = SlotKind::stamp;
+      task.time->retain();
+      new (body_address(slot)) StampBody{task.time};
       break;
     }
   }
+}
+
+void write_guard(Slot& slot, const std::stop_token& stop) {
+  slot.kind = SlotKind::guard;
+  new (body_address(slot)) GuardBody{stop};
 }
 
 }  // namespace
@@ -150,6 +169,7 @@ void Queue::open(Workers& workers, order::QueueIndex index, std::uint32_t place,
   workers_ = &workers;
   place_ = place;
   level_ = level;
+  native_id_ = static_cast<std::uintptr_t>(thalweg::detail::next_id());
   next_serial_ = start.value + 1;
   for_worker_.store(false, std::memory_order_relaxed);
   published_.store(start.value, std::memory_order_relaxed);
@@ -193,6 +213,7 @@ Slot* Queue::append_slot(std::size_t extra) noexcept {
   Slot* const slot = new (&tail_segment_->slot(tail_)) Slot;
   tail_ += 1 + extra;
   slot->extra = static_cast<std::uint8_t>(extra);
+  slot->guarded = false;
   slot->completion = nullptr;
   return slot;
 }
@@ -215,10 +236,17 @@ bool Queue::append_waits() noexcept {
 Result<void> Queue::append(const neutral::Task& task, Serial serial) {
   if (!owed_.empty() && !append_waits()) [[unlikely]]
     return Error(ErrorKind::out_of_memory, "The system has no memory for a stream's waits.");
-  Slot* const slot = append_slot(extra_slots(body_bytes(task)));
+  // A segment too many is no harm where the second of the two is refused: a guard without a task
+  // guards nothing.
+  Slot* const guard = task.stop != nullptr ? append_slot(0) : nullptr;
+  if (guard != nullptr) write_guard(*guard, *task.stop);
+  Slot* const slot = task.stop != nullptr && guard == nullptr
+                         ? nullptr
+                         : append_slot(extra_slots(body_bytes(task)));
   if (slot == nullptr) [[unlikely]]
     return Error(ErrorKind::out_of_memory, "The system has no memory for a stream's tasks.");
   write_body(*slot, task);
+  slot->guarded = guard != nullptr;
   if (task.completion != nullptr) {
     task.completion->retain();
     slot->completion = task.completion;
@@ -295,7 +323,7 @@ bool Queue::park(order::Point point) noexcept {
   return false;
 }
 
-bool Queue::park_at_gate(const GateBody& gate) noexcept {
+bool Queue::park_at_gate(const TimelineBody& gate) noexcept {
   if (gate.timeline->value() >= gate.value) return false;
   value = gate.value;
   fire = &unpark;
@@ -344,6 +372,13 @@ Queue::End Queue::run(const Permit& permit) noexcept {
       case SlotKind::waits:
         head_ += 1;
         continue;
+      case SlotKind::guard: {
+        auto* const guard = body_of<GuardBody>(slot);
+        stop_ = std::move(guard->stop);
+        guard->~GuardBody();
+        head_ += 1;
+        continue;
+      }
       case SlotKind::host:
       case SlotKind::last:
         if (!permit.host_functions) {
@@ -353,7 +388,7 @@ Queue::End Queue::run(const Permit& permit) noexcept {
         for_worker_.store(false, std::memory_order_relaxed);
         break;
       case SlotKind::gate:
-        if (park_at_gate(*body_of<GateBody>(slot))) return End::parked;
+        if (park_at_gate(*body_of<TimelineBody>(slot))) return End::parked;
         break;
       default:
         break;
@@ -379,7 +414,8 @@ Queue::End Queue::finish(Slot& slot, std::uint64_t serial) noexcept {
     return End::closed;
   }
   neutral::Completion* const completion = slot.completion;
-  execute(slot, *workers_);
+  const bool stopped = slot.guarded && std::exchange(stop_, {}).stop_requested();
+  execute(slot, stopped, *workers_);
   head_ += 1 + std::size_t{slot.extra};
   timeline().advance(serial);
   // Late: it may free memory, which nobody should wait for.

@@ -30,6 +30,7 @@
 #include <cstdint>
 #include <limits>
 #include <memory>
+#include <stop_token>
 #include <vector>
 
 #include "backends/cpu/slot.hpp"
@@ -110,6 +111,8 @@ class Queue : private TimelineWaiter {
   std::uint32_t place() const noexcept { return place_; }
   sync::Timeline& timeline() const noexcept { return sync::queue_timeline(index()); }
 
+  std::uintptr_t native_id() const noexcept { return native_id_; }
+
   // A hint: what comes next is a host function, which only workers run.
   bool for_worker() const noexcept { return for_worker_.load(std::memory_order_relaxed); }
 
@@ -128,7 +131,7 @@ class Queue : private TimelineWaiter {
   void recycle(Segment* segment) noexcept;
   void free_segments() noexcept;
   bool park(order::Point point) noexcept;
-  bool park_at_gate(const GateBody& gate) noexcept;
+  bool park_at_gate(const TimelineBody& gate) noexcept;
   End finish(Slot& slot, std::uint64_t serial) noexcept;
   static void unpark(TimelineWaiter& waiter) noexcept;
 
@@ -151,11 +154,13 @@ class Queue : private TimelineWaiter {
   alignas(64) Segment* head_segment_ = nullptr;
   std::size_t head_ = 0;
   std::uint64_t next_serial_ = 1;
+  std::stop_token stop_;  // Of the guard that was passed last.
 
   // Constant while open.
   Workers* workers_ = nullptr;
   std::uint32_t place_ = 0;
   int level_ = 0;
+  std::uintptr_t native_id_ = 0;
 
   Queue* next_free_ = nullptr;  // In the list of queues nobody uses.
 };

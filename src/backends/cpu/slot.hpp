@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <new>
 #include <source_location>
+#include <stop_token>
 #include <string_view>
 
 #include "thalweg/base/task.hpp"
@@ -30,14 +31,18 @@ enum class SlotKind : std::uint8_t {
   fill,    // FillBody
   copy,    // CopyBody
   kernel,  // KernelBody, then the packed arguments.
-  host,    // HostBody
-  gate,    // GateBody: waits for a timeline of the program's.
+  host,    // HostBody, of native work too.
+  gate,    // TimelineBody: waits for a timeline of the program's.
+  signal,  // TimelineBody: raises one.
+  stamp,   // StampBody: writes the time.
+  guard,   // GuardBody: what may stop the task behind it; has no serial.
   last,    // Nothing comes after it.
 };
 
 struct alignas(64) Slot {
   SlotKind kind;
   std::uint8_t extra;  // Slots that follow with the rest of the body.
+  bool guarded;        // A guard was before it.
   order::Point waits[2];
   neutral::Completion* completion;  // Owned reference, or null.
   std::byte body[32];
@@ -95,13 +100,23 @@ static_assert(sizeof(KernelBody) == sizeof(Slot::body));
 struct HostBody {
   UniqueFunction function;
   std::source_location site;
-  std::uint64_t name_bytes;
+  bool native;
+  std::uint8_t name_bytes;
   char name[80];  // For reports; cut when longer.
 };
 
-struct GateBody {
+struct TimelineBody {
   neutral::Timeline* timeline;  // Owned reference.
   std::uint64_t value;
+  std::source_location site;
+};
+
+struct StampBody {
+  neutral::Stamp* time;  // Owned reference.
+};
+
+struct GuardBody {
+  std::stop_token stop;
 };
 
 // A body goes on behind its slot, so it is reached from the slot's address.

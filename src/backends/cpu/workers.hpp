@@ -84,6 +84,12 @@ class Workers {
   }
 
   void count_failure() noexcept { failures_.fetch_add(1, std::memory_order_relaxed); }
+  void count_cancelled() noexcept { cancelled_.fetch_add(1, std::memory_order_relaxed); }
+
+  // By the device's clock.
+  std::chrono::nanoseconds now() const noexcept {
+    return std::chrono::steady_clock::now().time_since_epoch();
+  }
   backend::DriverCounters counters() const noexcept;
 
   // Around one task: delays it, and measures it, where the device was opened so.
@@ -200,6 +206,7 @@ class Workers {
 
   std::atomic<std::uint64_t> futex_wakes_{0};
   std::atomic<std::uint64_t> failures_{0};
+  std::atomic<std::uint64_t> cancelled_{0};
   mutable sync::Guarded<BusyTime, sync::SpinLock> busy_{sync::Rank::ledger};
 
   Workers* next_free_ = nullptr;

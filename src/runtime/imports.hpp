@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// runtime/imports.hpp - memory that the program made, by address.
+//
+// Imports that overlap are ordered as one memory. Each Import is a range of addresses with a
+// record; when a new range overlaps some that are there, one Import over all of them takes their
+// place, and they point to it:
+//
+//   import 1   [-------)                         record 1  --.
+//   import 2                [-----)              record 2  --+--> one record over [-----------)
+//   import 3        [-----------)                (joins them)     and records 1 and 2 as history
+//
+// A range stays until all uses of it have passed, also when no handle is left: the program may hand
+// in the same bytes again at once.
+
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "runtime/record.hpp"
+#include "sync/lock.hpp"
+#include "thalweg/base/ref.hpp"
+#include "thalweg/order/queue_order.hpp"
+
+namespace thalweg::runtime {
+
+// Threads: what is not constant is guarded by the submission lock.
+class Import final : public Counted {
+ public:
+  Import(std::uint64_t address, std::uint64_t size_bytes);
+
+  std::uint64_t address() const noexcept { return address_; }
+  std::uint64_t end() const noexcept { return address_ + size_bytes_; }
+
+  // The one that has taken this one's place, or this one.
+  Import& root() noexcept;
+
+  // Of a root; offsets are counted from its address.
+  Record& record() noexcept { return record_; }
+  void collect(const Access& access, order::PointSet& out, const order::QueueTable& table);
+
+  // All points that have not passed.
+  order::PointSet points(const order::QueueTable& table);
+
+ private:
+  friend class Imports;
+
+  const std::uint64_t address_;
+  const std::uint64_t size_bytes_;
+  Record record_;
+  Ref<Import> into_;               // What it was joined into.
+  std::vector<Ref<Import>> past_;  // Roots it was made of, until all their points have passed.
+};
+
+// Threads: any, without a lock.
+class Imports {
+ public:
+  // Imports of one space share it when their bytes do.
+  using Space = std::uint64_t;
+
+  // One more user of the range. REQUIRES: it has bytes, and no overflow.
+  Ref<Import> add(Space space, std::uint64_t address, std::uint64_t size_bytes);
+
+  // One user less. What is used by nobody and has passed is forgotten.
+  void drop(Space space, Import& import);
+
+  // Looks again at a range whose users are gone.
+  void sweep(Space space, std::uint64_t address);
+
+  // For tests.
+  std::size_t ranges() const;
+
+ private:
+  struct Range {
+    Ref<Import> import;
+    std::size_t users = 0;
+  };
+  // By space and first address; ranges of one space do not overlap.
+  using Ranges = std::map<std::pair<Space, std::uint64_t>, Range>;
+
+  static Ranges::iterator find(Ranges& ranges, Space space, std::uint64_t address);
+  static void erase_if_over(Ranges& ranges, Ranges::iterator range);
+
+  sync::Guarded<Ranges> ranges_{sync::Rank::registry};
+};
+
+}  // namespace thalweg::runtime

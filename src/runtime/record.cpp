@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "runtime/record.hpp"
+
+#include <algorithm>
+
+namespace thalweg::runtime {
+
+const OpenView* Record::against(const Access& access) const noexcept {
+  if (access.row_bytes == 0 || access.rows == 0 || access.mode == AccessMode::token) return nullptr;
+  const auto clash = std::find_if(views.begin(), views.end(), [&access](const OpenView& view) {
+    return (view.writes || access.writes()) && access.offset < view.offset + view.size_bytes &&
+           view.offset < access.end();
+  });
+  return clash == views.end() ? nullptr : &*clash;
+}
+
+void Record::close(std::uint64_t ticket) noexcept {
+  std::erase_if(views, [ticket](const OpenView& view) { return view.ticket == ticket; });
+}
+
+}  // namespace thalweg::runtime
