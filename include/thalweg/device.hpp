@@ -16,6 +16,7 @@
 
 #include "thalweg/base/clock.hpp"
 #include "thalweg/base/result.hpp"
+#include "thalweg/base/storage.hpp"
 #include "thalweg/interface.hpp"
 #include "thalweg/statistics.hpp"
 #include "thalweg/waits.hpp"
@@ -25,6 +26,12 @@ namespace thalweg {
 struct DeviceOptions {
   // Most bytes of device memory that may be reserved; 0: what the device has.
   std::uint64_t memory_limit_bytes = 0;
+
+  // Functions of the program's that memory is taken from, of the device and of the host, in place
+  // of the device's own; and those that are told of it.
+  StorageTable device_storage;
+  StorageTable host_storage;
+  StorageHooks storage_hooks;
 
   // Whether a thread that waits may run copies, fills and kernels that what it waits for depends
   // on. They then run on the waiting thread: with its stack, its thread-locals and the locks it

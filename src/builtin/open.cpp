@@ -69,7 +69,16 @@ Result<Device> open_cpu(const DeviceName& parsed, std::string_view name, DeviceO
                  fmt::format("random_delay_us is {}; the limit is {}.", options.random_delay_us,
                              kDelayMax_us),
                  site);
+  for (const StorageTable& table : {options.device_storage, options.host_storage})
+    if ((table.alloc == nullptr) != (table.free == nullptr))
+      return Error(ErrorKind::invalid_argument,
+                   fmt::format("A storage table has {} without {}.",
+                               table.alloc != nullptr ? "alloc" : "free",
+                               table.alloc != nullptr ? "free" : "alloc"),
+                   site);
   cpu::Options cpu_options;
+  cpu_options.device_storage = {options.device_storage, options.storage_hooks};
+  cpu_options.host_storage = {options.host_storage, options.storage_hooks};
   cpu_options.workers = {workers, options.helping, options.measure_busy, options.random_delay_us};
   cpu_options.memory_limit_bytes =
       options.memory_limit_bytes != 0 ? options.memory_limit_bytes : default_limit_bytes();

@@ -13,10 +13,10 @@ bool passed(order::Point point) {
 
 }  // namespace
 
-Shared::Shared(Workers& threads, std::uint64_t limit_bytes)
+Shared::Shared(Workers& threads, const Options& options)
     : workers(threads),
-      device_pool(DeviceStorage(), &passed, limit_bytes),
-      host_pool(HostStorage(), &passed, limit_bytes) {}
+      device_pool(DeviceStorage(options.device_storage), &passed, options.memory_limit_bytes),
+      host_pool(HostStorage(options.host_storage), &passed, options.memory_limit_bytes) {}
 
 Shared::~Shared() { workers.stop(); }
 
@@ -66,7 +66,7 @@ Result<Stream> Factory::create(const backend::StreamRequest& request) {
 
 Result<Backend> Backend::create(const Options& options) {
   THALWEG_TRY_ASSIGN(Workers * workers, Workers::start(options.workers));
-  return Backend(std::make_unique<Shared>(*workers, options.memory_limit_bytes));
+  return Backend(std::make_unique<Shared>(*workers, options));
 }
 
 }  // namespace thalweg::cpu

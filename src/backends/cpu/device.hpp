@@ -22,11 +22,13 @@ namespace thalweg::cpu {
 struct Options {
   WorkerOptions workers;
   std::uint64_t memory_limit_bytes = 0;  // Not 0.
+  StorageSource device_storage;
+  StorageSource host_storage;
 };
 
 // What streams of one device share.
 struct Shared {
-  Shared(Workers& threads, std::uint64_t limit_bytes);
+  Shared(Workers& threads, const Options& options);
   ~Shared();
 
   Workers& workers;
