@@ -11,6 +11,7 @@
 
 #pragma once
 
+#include <memory>
 #include <source_location>
 #include <string_view>
 
@@ -48,6 +49,9 @@ struct DeviceOptions {
   // Microseconds of delay, drawn at random from [0, n], before each task: shakes out missing
   // dependencies. 0: none.
   std::uint32_t random_delay_us = 0;
+
+  // What deadlines, the ledger and busy times are measured by; null: the machine's clock.
+  std::shared_ptr<const Clock> clock = nullptr;
 };
 
 class [[nodiscard]] THALWEG_EXPORT Device {

@@ -7,6 +7,7 @@
 #include "thalweg/backends.hpp"
 #include "thalweg/base/log.hpp"
 #include "thalweg/base/result.hpp"
+#include "thalweg/base/virtual_clock.hpp"
 #include "thalweg/buffer.hpp"
 #include "thalweg/device.hpp"
 #include "thalweg/event.hpp"

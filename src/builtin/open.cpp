@@ -11,6 +11,7 @@
 #include "backends/cpu/device.hpp"
 #include "builtin/names.hpp"
 #include "os/memory.hpp"
+#include "os/real_clock.hpp"
 #include "os/thread.hpp"
 #include "thalweg/backends.hpp"
 #include "thalweg/device.hpp"
@@ -82,9 +83,12 @@ Result<Device> open_cpu(const DeviceName& parsed, std::string_view name, DeviceO
   cpu_options.workers = {workers, options.helping, options.measure_busy, options.random_delay_us};
   cpu_options.memory_limit_bytes =
       options.memory_limit_bytes != 0 ? options.memory_limit_bytes : default_limit_bytes();
+  options.clock = os::clock_or_real(std::move(options.clock));
+  cpu_options.clock = options.clock;
   auto backend = cpu::Backend::create(cpu_options);
   if (!backend) return std::move(backend).error().at(site);
-  return runtime::open(*std::move(backend), {"cpu", name, options.skip_passed}, site);
+  return runtime::open(*std::move(backend), {"cpu", name, options.skip_passed, options.clock},
+                       site);
 }
 
 }  // namespace

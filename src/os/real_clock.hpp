@@ -4,6 +4,10 @@
 
 #pragma once
 
+#include <chrono>
+#include <memory>
+#include <utility>
+
 #include "thalweg/base/clock.hpp"
 
 namespace thalweg::os {
@@ -14,5 +18,10 @@ class RealClock final : public Clock {
     return std::chrono::steady_clock::now().time_since_epoch();
   }
 };
+
+// `clock`, or the machine's when it is null.
+inline std::shared_ptr<const Clock> clock_or_real(std::shared_ptr<const Clock> clock) {
+  return clock != nullptr ? std::move(clock) : std::make_shared<const RealClock>();
+}
 
 }  // namespace thalweg::os

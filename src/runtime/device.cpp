@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "os/real_clock.hpp"
 #include "os/thread.hpp"
 #include "runtime/after.hpp"
 #include "runtime/allocation.hpp"
@@ -28,8 +29,9 @@ constexpr int kTurnsForEnded = 1000;
 }  // namespace
 
 Device::Device(std::unique_ptr<backend::Driver> driver, std::string backend, std::string name,
-               bool skip_passed)
-    : driver_(std::move(driver)),
+               bool skip_passed, std::shared_ptr<const Clock> clock)
+    : clock_(std::move(clock)),
+      driver_(std::move(driver)),
       backend_(std::move(backend)),
       name_(std::move(name)),
       skip_passed_(skip_passed) {}
@@ -207,7 +209,8 @@ Result<void> Device::wait(order::Point point, WaitReason reason, Deadline deadli
   if (runtime::passed(point)) return {};
   return blocked(reason, deadline, site, [&]() -> Result<void> {
     if (auto waited = driver_->wait(point, deadline)) return *std::move(waited);
-    if (sync::wait_until(sync::queue_timeline(point.queue()), point.serial().value, deadline))
+    if (sync::wait_until(sync::queue_timeline(point.queue()), point.serial().value, deadline,
+                         *clock_))
       return {};
     return Error(ErrorKind::timeout, "The deadline came before the work was done.");
   });
@@ -234,10 +237,10 @@ Result<void> Device::synchronize(Deadline deadline, Site site) {
 
 Result<void> Device::wait_all(const order::PointSet& points, WaitReason reason, Deadline deadline,
                               Site site) {
-  const std::optional<sync::TimePoint> end = sync::end_of(deadline);
+  const std::optional<sync::Moment> end = sync::end_of(deadline, *clock_);
   for (const order::Point point : points) {
     Deadline left;
-    if (end) left = Deadline(*end - std::chrono::steady_clock::now());
+    if (end) left = Deadline(end->time - clock_->now());
     THALWEG_TRY(wait(point, reason, left, site));
   }
   return {};
@@ -315,7 +318,8 @@ Result<thalweg::Device> open(std::unique_ptr<backend::Driver> driver, const Open
                  "A device needs a driver and the name of its backend.", site);
   const std::string_view name = options.name.empty() ? options.backend : options.name;
   return thalweg::Device(make_ref<Device>(std::move(driver), std::string(options.backend),
-                                          std::string(name), options.skip_passed));
+                                          std::string(name), options.skip_passed,
+                                          os::clock_or_real(options.clock)));
 }
 
 }  // namespace thalweg::runtime

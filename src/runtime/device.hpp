@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "os/real_clock.hpp"
 #include "runtime/imports.hpp"
 #include "runtime/ledger.hpp"
 #include "runtime/registry.hpp"
@@ -28,7 +27,7 @@ class Device final : public thalweg::detail::DeviceCore {
   using Site = thalweg::detail::Site;
 
   Device(std::unique_ptr<backend::Driver> driver, std::string backend, std::string name,
-         bool skip_passed);
+         bool skip_passed, std::shared_ptr<const Clock> clock);
   ~Device() override;
 
   DeviceId id() const noexcept override { return id_; }
@@ -67,14 +66,16 @@ class Device final : public thalweg::detail::DeviceCore {
     return driver_->host_addresses() ? 0 : id_.value;
   }
 
+  const Clock& clock() const noexcept { return *clock_; }
+
   // Runs `wait()`, which blocks, and puts it in the ledger; refuses where waiting is forbidden, and
   // with `timeout` where the deadline is over already.
   template <class Wait>
   Result<void> blocked(WaitReason reason, Deadline deadline, Site site, Wait&& wait) {
     THALWEG_TRY(may_block(reason, deadline, site));
-    const std::chrono::nanoseconds began = clock_.now();
+    const std::chrono::nanoseconds began = clock_->now();
     Result<void> waited = std::forward<Wait>(wait)();
-    ledger_.add(reason, site, clock_.now() - began);
+    ledger_.add(reason, site, clock_->now() - began);
     if (!waited) return std::move(waited).error().at(site);
     return waited;
   }
@@ -117,13 +118,13 @@ class Device final : public thalweg::detail::DeviceCore {
   bool any_ended() const;
   Result<void> may_block(WaitReason reason, Deadline deadline, Site site) const;
 
+  const std::shared_ptr<const Clock> clock_;  // First: the driver may use it to its end.
   const std::unique_ptr<backend::Driver> driver_;
   const std::string backend_;
   const std::string name_;
   const bool skip_passed_;
   const DeviceId id_ = make_id<DeviceId>();
 
-  os::RealClock clock_;
   Ledger ledger_;
   mutable sync::Mutex memory_{sync::Rank::memory};
   mutable sync::Guarded<Queues> queues_{sync::Rank::registry};

@@ -18,7 +18,7 @@ Result<void> Timeline::signal(std::uint64_t value, Site site) {
 Result<void> Timeline::wait(std::uint64_t value, Deadline deadline, Site site) {
   if (timeline_.reached(value)) return {};
   return device_->blocked(WaitReason::timeline, deadline, site, [&] {
-    return sync::wait_until(timeline_, value, deadline)
+    return sync::wait_until(timeline_, value, deadline, device_->clock())
                ? Result<void>()
                : Error(ErrorKind::timeout,
                        fmt::format("The deadline came while the timeline was at {}, below {}.",

@@ -14,10 +14,16 @@
 
 namespace thalweg::sync {
 
-using TimePoint = std::chrono::steady_clock::time_point;
+// A moment by a clock.
+struct Moment {
+  const Clock* clock;
+  std::chrono::nanoseconds time;
 
-// When a deadline counted from now ends.
-std::optional<TimePoint> end_of(Deadline deadline) noexcept;
+  bool over() const noexcept { return clock->now() >= time; }
+};
+
+// When a deadline counted from now ends. Without one the clock is not read.
+std::optional<Moment> end_of(Deadline deadline, const Clock& clock) noexcept;
 
 // A sleeper on the stack of the thread that sleeps. It is added to a timeline in its constructor.
 class Sleeper : private TimelineWaiter {
@@ -30,7 +36,7 @@ class Sleeper : private TimelineWaiter {
   ~Sleeper();
 
   // Sleeps until the value is reached, somebody nudges, or `end`. A nudge is taken once.
-  Woken sleep(std::optional<TimePoint> end) noexcept;
+  Woken sleep(const std::optional<Moment>& end) noexcept;
 
   // Wakes the sleeper although the value is not reached. True when that took a system call. From
   // any thread, while the sleeper is known to live.
@@ -45,14 +51,21 @@ class Sleeper : private TimelineWaiter {
   // Bits of word_.
   static constexpr std::uint32_t kReached = 1;
   static constexpr std::uint32_t kNudged = 2;
+  static constexpr std::uint32_t kExpired = 4;
+
+  struct Limit;
 
   static void wake(TimelineWaiter& waiter) noexcept;
+  void set(std::uint32_t bit) noexcept;
+  void wait_for(std::uint32_t bit) const noexcept;
+  Woken sleep_while(const Moment* end) noexcept;
 
   Timeline& timeline_;
   std::atomic<std::uint32_t> word_{0};
 };
 
-// Sleeps until `timeline` has reached `value`. False when the deadline came first.
-bool wait_until(Timeline& timeline, std::uint64_t value, Deadline deadline) noexcept;
+// Sleeps until `timeline` has reached `value`. False when the deadline came first, by `clock`.
+bool wait_until(Timeline& timeline, std::uint64_t value, Deadline deadline,
+                const Clock& clock) noexcept;
 
 }  // namespace thalweg::sync

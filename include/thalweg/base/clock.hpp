@@ -2,7 +2,8 @@
 //
 // thalweg/base/clock.hpp - time as the runtime sees it, and deadlines.
 //
-// A device has one clock: the machine's for real backends, a virtual one for the simulated device.
+// A device has one clock: the machine's, or a VirtualClock (base/virtual_clock.hpp) that a test or
+// a simulation moves.
 
 #pragma once
 
@@ -14,12 +15,39 @@
 
 namespace thalweg {
 
+// Someone who waits for a moment of a clock. It belongs to whoever waits: nothing is allocated.
+struct Alarm {
+  std::chrono::nanoseconds when{0};
+
+  // Called once, without a lock, on the thread that moved the clock there, or by `add` when the
+  // moment is over. The alarm may be gone when it returns.
+  void (*fire)(Alarm&) noexcept = nullptr;
+
+  // The clock's own.
+  Alarm* next = nullptr;
+  Alarm* previous = nullptr;
+};
+
+// Threads: all methods from any thread.
 class THALWEG_EXPORT Clock {
  public:
   virtual ~Clock() = default;
 
-  // Time since a fixed moment in the past. Never goes back. Threads: any.
+  // Time since a fixed moment in the past. Never goes back.
   virtual std::chrono::nanoseconds now() const noexcept = 0;
+
+  // Adds `alarm`, which stays where it is until it fires or is removed. False, and nothing added:
+  // this clock goes by itself, at the pace of the machine's, and whoever waits measures the time.
+  virtual bool add(Alarm& alarm) const noexcept {
+    static_cast<void>(alarm);
+    return false;
+  }
+
+  // Takes `alarm` out. False when it was taken to be fired: it fires, or has fired.
+  virtual bool remove(Alarm& alarm) const noexcept {
+    static_cast<void>(alarm);
+    return false;
+  }
 };
 
 // How long a call may wait, counted from the call, by the device's clock. The default waits without

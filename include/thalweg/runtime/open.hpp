@@ -26,6 +26,10 @@ struct OpenOptions {
   std::string_view backend;  // "mine"
   std::string_view name;     // "mine?size=3"; empty: as `backend`.
   bool skip_passed = true;   // See DeviceOptions.
+
+  // What deadlines and the ledger are measured by; null: the machine's clock. A backend that waits
+  // itself is given the same one by whoever makes it.
+  std::shared_ptr<const Clock> clock = nullptr;
 };
 
 // Never waits. Errors: invalid_argument, when `backend` is empty.

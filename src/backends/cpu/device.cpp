@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace thalweg::cpu {
 namespace {
 
@@ -14,7 +16,8 @@ bool passed(order::Point point) {
 }  // namespace
 
 Shared::Shared(Workers& threads, const Options& options)
-    : workers(threads),
+    : clock(options.clock),
+      workers(threads),
       device_pool(DeviceStorage(options.device_storage), &passed, options.memory_limit_bytes),
       host_pool(HostStorage(options.host_storage), &passed, options.memory_limit_bytes) {}
 
@@ -65,7 +68,7 @@ Result<Stream> Factory::create(const backend::StreamRequest& request) {
 }
 
 Result<Backend> Backend::create(const Options& options) {
-  THALWEG_TRY_ASSIGN(Workers * workers, Workers::start(options.workers));
+  THALWEG_TRY_ASSIGN(Workers * workers, Workers::start(options.workers, *options.clock));
   return Backend(std::make_unique<Shared>(*workers, options));
 }
 

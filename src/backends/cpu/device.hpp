@@ -21,6 +21,7 @@ namespace thalweg::cpu {
 
 struct Options {
   WorkerOptions workers;
+  std::shared_ptr<const Clock> clock;    // Not null.
   std::uint64_t memory_limit_bytes = 0;  // Not 0.
   StorageSource device_storage;
   StorageSource host_storage;
@@ -31,6 +32,7 @@ struct Shared {
   Shared(Workers& threads, const Options& options);
   ~Shared();
 
+  const std::shared_ptr<const Clock> clock;  // What the workers use.
   Workers& workers;
   backend::MemoryPool<DeviceStorage> device_pool;
   backend::MemoryPool<HostStorage> host_pool;
@@ -53,7 +55,7 @@ class Stream {
   backend::PendingDropQueue<Fence>& drop_queue() noexcept { return drop_queue_; }
   Signal signal() const noexcept { return queue_; }
   static Result<Fence> fence(Signal signal) {
-    return Fence(signal->timeline(), Serial{signal->published()});
+    return Fence(signal->timeline(), Serial{signal->published()}, signal->workers().clock());
   }
 
   Queue& queue() noexcept { return *queue_; }

@@ -51,7 +51,7 @@ std::uint64_t next_random() noexcept {
 
 }  // namespace
 
-Result<Workers*> Workers::start(const WorkerOptions& options) {
+Result<Workers*> Workers::start(const WorkerOptions& options, const Clock& clock) {
   Workers* workers = free_workers().with([](Workers*& first) {
     Workers* const taken = first;
     if (taken != nullptr) first = taken->next_free_;
@@ -59,6 +59,7 @@ Result<Workers*> Workers::start(const WorkerOptions& options) {
   });
   if (workers == nullptr) workers = new Workers();
   workers->options_ = options;
+  workers->clock_ = &clock;
   workers->processors_ = os::processors();
   workers->plain_ = !options.measure_busy && options.random_delay_us == 0;
   workers->stopping_.store(false);
@@ -340,7 +341,7 @@ Result<void> Workers::wait(order::Point point, Deadline deadline) {
   sync::Timeline& timeline = sync::queue_timeline(point.queue());
   // A task that is helped with may be long: who has a deadline does not help.
   if (!options_.helping || deadline.within()) {
-    if (sync::wait_until(timeline, point.serial().value, deadline)) return {};
+    if (sync::wait_until(timeline, point.serial().value, deadline, *clock_)) return {};
     return Error(ErrorKind::timeout, "The deadline came before the work was done.");
   }
   if (drive(point)) return {};
@@ -465,7 +466,7 @@ void Workers::begin_task(Busy& busy) noexcept {
     if (next_random() % 2 == 0) os::sleep_for(microseconds(us));
   }
   if (!options_.measure_busy) return;
-  busy.began_ = steady_clock::now();
+  busy.began_ = clock_->now();
   busy_.with([&](BusyTime& time) {
     if (time.running++ == 0) time.since = busy.began_;
   });
@@ -475,7 +476,7 @@ void Workers::end_task(Busy& busy) noexcept {
   if (!options_.measure_busy) return;
   busy_.with([&](BusyTime& time) {
     // Read under the lock: times of different threads come in order.
-    const auto now = steady_clock::now();
+    const std::chrono::nanoseconds now = clock_->now();
     time.sum += now - busy.began_;
     if (--time.running == 0) time.any += now - time.since;
   });

@@ -33,6 +33,7 @@
 #include "sync/lock.hpp"
 #include "sync/parking.hpp"
 #include "thalweg/backend/driver.hpp"
+#include "thalweg/base/clock.hpp"
 #include "thalweg/base/priority.hpp"
 #include "thalweg/base/result.hpp"
 #include "thalweg/base/task.hpp"
@@ -54,9 +55,9 @@ class Workers {
   static constexpr PriorityRange kPriorities{1, -1};
   static constexpr std::uint32_t kQueuesMax = 4096;  // Per device.
 
-  // Starts the threads.
+  // Starts the threads. REQUIRES: `clock` lives until after stop().
   // Errors: unavailable, when the system gives no thread.
-  static Result<Workers*> start(const WorkerOptions& options);
+  static Result<Workers*> start(const WorkerOptions& options, const Clock& clock);
 
   // Lets the threads end once they find nothing to do. REQUIRES: every queue is closed or idle.
   void stop() noexcept;
@@ -86,10 +87,9 @@ class Workers {
   void count_failure() noexcept { failures_.fetch_add(1, std::memory_order_relaxed); }
   void count_cancelled() noexcept { cancelled_.fetch_add(1, std::memory_order_relaxed); }
 
-  // By the device's clock.
-  std::chrono::nanoseconds now() const noexcept {
-    return std::chrono::steady_clock::now().time_since_epoch();
-  }
+  // The device's.
+  const Clock& clock() const noexcept { return *clock_; }
+  std::chrono::nanoseconds now() const noexcept { return clock_->now(); }
   backend::DriverCounters counters() const noexcept;
 
   // Around one task: delays it, and measures it, where the device was opened so.
@@ -107,7 +107,7 @@ class Workers {
    private:
     friend class Workers;
     Workers* workers_;
-    std::chrono::steady_clock::time_point began_;
+    std::chrono::nanoseconds began_{0};
   };
 
  private:
@@ -145,7 +145,7 @@ class Workers {
 
   struct BusyTime {
     unsigned running = 0;
-    std::chrono::steady_clock::time_point since;
+    std::chrono::nanoseconds since{0};
     std::chrono::nanoseconds any{0};
     std::chrono::nanoseconds sum{0};
   };
@@ -178,6 +178,7 @@ class Workers {
 
   // Constant while threads run.
   WorkerOptions options_;
+  const Clock* clock_ = nullptr;
   unsigned processors_ = 1;
   bool plain_ = true;  // Neither delay nor measurement.
 

@@ -17,6 +17,7 @@
 
 #include "backends/cpu/fence.hpp"
 #include "backends/cpu/workers.hpp"
+#include "os/real_clock.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/thalweg.hpp"
@@ -185,7 +186,8 @@ TEST(CpuQueue, HoldsWhatMemoryAllows) {
 // Fences are serials: made of what is enqueued, passed with it, and waited for with a deadline.
 TEST(CpuFence, PassesWithItsSerial) {
   sync::Timeline timeline;
-  const cpu::Fence fence(timeline, Serial{2});
+  const os::RealClock clock;
+  const cpu::Fence fence(timeline, Serial{2}, clock);
   EXPECT_FALSE(fence.passed());
   EXPECT_EQ(refusal(fence.wait(std::chrono::nanoseconds(10))), "timeout");
   timeline.advance(1);

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "thalweg/base/virtual_clock.hpp"
+
+#include <algorithm>
+
+namespace thalweg {
+
+using std::chrono::nanoseconds;
+
+nanoseconds VirtualClock::now() const noexcept {
+  return nanoseconds(now_.load(std::memory_order_acquire));
+}
+
+void VirtualClock::advance(nanoseconds by) noexcept {
+  if (by <= nanoseconds::zero()) return;
+  std::unique_lock lock(mutex_);
+  target_ = target_ > nanoseconds::max() - by ? nanoseconds::max() : target_ + by;
+  while (first_ != nullptr && first_->when <= target_) {
+    Alarm& due = *first_;
+    first_ = due.next;
+    if (first_ != nullptr) first_->previous = nullptr;
+    due.next = nullptr;
+    --alarms_;
+    // One that another thread's move has overtaken does not turn the time back.
+    now_.store(std::max(due.when.count(), now_.load(std::memory_order_relaxed)),
+               std::memory_order_release);
+    lock.unlock();
+    due.fire(due);
+    lock.lock();
+  }
+  now_.store(target_.count(), std::memory_order_release);
+}
+
+bool VirtualClock::add(Alarm& alarm) const noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    if (alarm.when > now()) {
+      Alarm* before = nullptr;
+      Alarm* behind = first_;
+      for (; behind != nullptr && behind->when <= alarm.when; behind = behind->next)
+        before = behind;
+      alarm.previous = before;
+      alarm.next = behind;
+      if (behind != nullptr) behind->previous = &alarm;
+      (before != nullptr ? before->next : first_) = &alarm;
+      ++alarms_;
+      return true;
+    }
+    alarm.previous = nullptr;
+    alarm.next = nullptr;
+  }
+  alarm.fire(alarm);
+  return true;
+}
+
+// A null `previous` with `first_` elsewhere is the mark of an alarm that is in no list.
+bool VirtualClock::remove(Alarm& alarm) const noexcept {
+  const std::lock_guard lock(mutex_);
+  if (alarm.previous == nullptr && first_ != &alarm) return false;
+  if (alarm.next != nullptr) alarm.next->previous = alarm.previous;
+  (alarm.previous != nullptr ? alarm.previous->next : first_) = alarm.next;
+  alarm.previous = nullptr;
+  alarm.next = nullptr;
+  --alarms_;
+  return true;
+}
+
+std::size_t VirtualClock::alarms() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return alarms_;
+}
+
+}  // namespace thalweg
