@@ -8,7 +8,7 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "unit/runtime/tiny_backend.hpp"
+#include "contract/support/tiny_backend.hpp"
 
 namespace thalweg::test {
 namespace {

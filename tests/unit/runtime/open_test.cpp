@@ -15,10 +15,10 @@
 #include <utility>
 #include <vector>
 
+#include "contract/support/tiny_backend.hpp"
 #include "support/device_memory.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
-#include "unit/runtime/tiny_backend.hpp"
 
 namespace thalweg::test {
 namespace {

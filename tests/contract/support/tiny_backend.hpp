@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// unit/runtime/tiny_backend.hpp - a whole backend, as a user of the library would write one.
+// contract/support/tiny_backend.hpp - a whole backend, as a user of the library would write one.
 //
 // It includes installed headers only, has no thread, and runs what can run inside announce(), on
 // the thread of whoever submits or raises a timeline. While it is held nothing runs, so that tests
