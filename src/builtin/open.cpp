@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// builtin/open.cpp - Device::open and backends(): the only place that names every backend.
+// builtin/open.cpp - Device::open, open_driver() and backends(): names every backend, alone.
+// backend.
 
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -59,8 +61,8 @@ Result<void> apply_option(std::string_view option, std::string_view value, Devic
   return {};
 }
 
-Result<Device> open_cpu(const DeviceName& parsed, std::string_view name, DeviceOptions options,
-                        std::source_location site) {
+Result<runtime::OpenedDriver> open_cpu(const DeviceName& parsed, std::string_view name,
+                                       DeviceOptions options, std::source_location site) {
   // At least two: a host function that blocks must not stop everything.
   unsigned workers = std::max(os::processors(), 2U);
   for (const auto& [option, value] : parsed.options)
@@ -87,18 +89,25 @@ Result<Device> open_cpu(const DeviceName& parsed, std::string_view name, DeviceO
   cpu_options.clock = options.clock;
   auto backend = cpu::Backend::create(cpu_options);
   if (!backend) return std::move(backend).error().at(site);
-  return runtime::open(*std::move(backend), {"cpu", name, options.skip_passed, options.clock},
-                       site);
+  auto driver = std::make_unique<backend::MultiStream<cpu::Backend>>(*std::move(backend));
+  return runtime::OpenedDriver{std::move(driver), {"cpu", name, options.skip_passed, options.clock}};
 }
 
 }  // namespace
 
-Result<Device> Device::open(std::string_view name, const DeviceOptions& options,
-                            std::source_location site) {
+Result<runtime::OpenedDriver> runtime::open_driver(std::string_view name,
+                                                   const DeviceOptions& options,
+                                                   std::source_location site) {
   THALWEG_TRY_ASSIGN(const DeviceName parsed, builtin::parse_name(name, site));
   if (parsed.backend == "cpu") return open_cpu(parsed, name, options, site);
   return Error(ErrorKind::not_found,
                fmt::format("There is no backend `{}`; there is cpu.", parsed.backend), site);
+}
+
+Result<Device> Device::open(std::string_view name, const DeviceOptions& options,
+                            std::source_location site) {
+  THALWEG_TRY_ASSIGN(runtime::OpenedDriver opened, runtime::open_driver(name, options, site));
+  return runtime::open(std::move(opened.driver), opened.options, site);
 }
 
 std::vector<BackendInfo> backends() {

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <utility>
 
+#include "thalweg/backend/driver.hpp"
 #include "thalweg/backend/multi_stream.hpp"
 #include "thalweg/device.hpp"
 
@@ -35,6 +36,23 @@ struct OpenOptions {
 // Never waits. Errors: invalid_argument, when `backend` is empty.
 THALWEG_EXPORT Result<thalweg::Device> open(
     std::unique_ptr<backend::Driver> driver, const OpenOptions& options,
+    std::source_location site = std::source_location::current());
+
+// A driver, and what its device is opened with.
+struct OpenedDriver {
+  std::unique_ptr<backend::Driver> driver;
+  OpenOptions options;
+};
+
+// The first half of Device::open: for whoever puts a driver of his own around one of the library's.
+//
+//   auto opened = must(runtime::open_driver("cpu?workers=1"));
+//   auto driver = std::make_unique<MyDriver>(std::move(opened.driver));
+//   Device device = must(runtime::open(std::move(driver), opened.options));
+//
+// The options point to the text of `name`. Slow, and its errors: as Device::open.
+THALWEG_EXPORT Result<OpenedDriver> open_driver(
+    std::string_view name, const DeviceOptions& options = {},
     std::source_location site = std::source_location::current());
 
 template <backend::EventStreamBackend B>

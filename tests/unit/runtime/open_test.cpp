@@ -70,6 +70,22 @@ TEST_F(Tiny, IsADevice) {
   EXPECT_EQ(refusal(Stream::with_priority(device, 1)), "invalid_argument");
 }
 
+// A driver of the library opens apart from its device, with all that the name says.
+TEST(OpenDriver, IsTheFirstHalfOfDeviceOpen) {
+  const std::string text = "cpu?workers=1&skip_passed=off";
+  runtime::OpenedDriver opened = must(runtime::open_driver(text));
+  EXPECT_EQ(opened.options.backend, "cpu");
+  EXPECT_EQ(opened.options.name, text);
+  EXPECT_FALSE(opened.options.skip_passed);
+  const Device device = must(runtime::open(std::move(opened.driver), opened.options));
+  EXPECT_EQ(device.name(), text);
+  const Stream s = must(Stream::create(device));
+  EXPECT_EQ(must(s.read(must(s.upload(std::vector<int>{4}))).get())[0], 4);
+  const auto refused = runtime::open_driver("none");
+  EXPECT_EQ(refusal(refused), "not_found");
+  EXPECT_EQ(line_of(refused.error()), here() - 2);
+}
+
 // Every kind of task, on one stream and across two, gives what it gives on cpu: the same program
 // runs on both, and what it reads back is compared.
 std::vector<std::vector<int>> program(const Device& device) {
