@@ -6,7 +6,7 @@
 #
 # makes a GoogleTest program of the suite in this folder and the given sources. It is part of the
 # installed package: find_package(thalweg REQUIRED COMPONENTS contract). README.md here says how to
-# write a description.
+# write a description; ${thalweg_contract_dir}/backends/ has examples.
 
 function(thalweg_add_contract_suite target)
   find_package(GTest REQUIRED)

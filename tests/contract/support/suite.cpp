@@ -45,14 +45,15 @@ const Exception* listed(const BackendUnderTest& backend, const DeviceUnderTest& 
 
 // The row itself. What it leaves behind is a failure of it: at its end the device is gone, and each
 // of its streams was destroyed once.
-void attempt(const RowInfo& row, const Bench& bench, Opened opened) {
+void attempt(const RowInfo& row, const Bench& bench, Opened opened,
+             std::chrono::nanoseconds limit) {
   const std::shared_ptr<Control> control = opened.control;
   try {
     row.make(bench, std::move(opened))->run();
   } catch (const std::exception& thrown) {
     ADD_FAILURE() << thrown.what();
   }
-  EXPECT_TRUE(comes_true([&control] { return control->driver_destroyed(); }))
+  EXPECT_TRUE(comes_true([&control] { return control->driver_destroyed(); }, limit))
       << "The row's handles are gone, and its device is not.";
   EXPECT_EQ(control->streams_created(), control->streams_destroyed());
 }
@@ -129,7 +130,8 @@ std::vector<std::string> faults(const std::vector<RowInfo>& rows,
   return found;
 }
 
-void run_row(const RowInfo& row, const BackendUnderTest& backend, const DeviceUnderTest& device) {
+void run_row(const RowInfo& row, const BackendUnderTest& backend, const DeviceUnderTest& device,
+             std::chrono::nanoseconds limit) {
   const Bench bench(backend, device);
   Result<Opened> opened = bench.open();
   if (!opened && opened.error().kind() == ErrorKind::unavailable)
@@ -139,12 +141,12 @@ void run_row(const RowInfo& row, const BackendUnderTest& backend, const DeviceUn
     return;
   }
   const Exception* const exception = listed(backend, device, row.id);
-  if (exception == nullptr) return attempt(row, bench, *std::move(opened));
+  if (exception == nullptr) return attempt(row, bench, *std::move(opened), limit);
   ::testing::TestPartResultArray results;
   {
     const ::testing::ScopedFakeTestPartResultReporter reporter(
         ::testing::ScopedFakeTestPartResultReporter::INTERCEPT_ALL_THREADS, &results);
-    attempt(row, bench, *std::move(opened));
+    attempt(row, bench, *std::move(opened), limit);
   }
   bool failed = false;
   for (int i = 0; i != results.size(); ++i)

@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,9 @@ std::vector<std::string> faults(const std::vector<RowInfo>& rows,
                                 const std::vector<BackendUnderTest>& backends);
 
 // The body of a test. Skips it where the device is absent or the row is listed and fails; fails it
-// where the row fails, or is listed and passes.
-void run_row(const RowInfo& row, const BackendUnderTest& backend, const DeviceUnderTest& device);
+// where the row fails, or is listed and passes. `limit`: how long the device may take to end.
+void run_row(const RowInfo& row, const BackendUnderTest& backend, const DeviceUnderTest& device,
+             std::chrono::nanoseconds limit = kLimit);
 
 // Registers a test for each row on each device, and one for the lists.
 void register_tests();
