@@ -90,7 +90,8 @@ Result<runtime::OpenedDriver> open_cpu(const DeviceName& parsed, std::string_vie
   auto backend = cpu::Backend::create(cpu_options);
   if (!backend) return std::move(backend).error().at(site);
   auto driver = std::make_unique<backend::MultiStream<cpu::Backend>>(*std::move(backend));
-  return runtime::OpenedDriver{std::move(driver), {"cpu", name, options.skip_passed, options.clock}};
+  return runtime::OpenedDriver{std::move(driver),
+                               {"cpu", name, options.skip_passed, options.clock}};
 }
 
 }  // namespace
