@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Checks every #include in include/, src/, tools/ and examples/ against cmake/layers.txt.
+"""Checks every #include in include/, src/, tools/, examples/ and tests/contract/ against
+cmake/layers.txt.
 
 Prints one line for each include that the table forbids, then `N passed, N failed`, where a case is a
 file. An include in quotes must name a file of this tree; in angle brackets it is one of ours only if
@@ -16,6 +17,7 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
+FOLDERS = ("include", "src", "tools", "examples", "tests/contract")
 SOURCE_SUFFIXES = {".hpp", ".cpp", ".h", ".cu", ".inl"}
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTILINE)
 
@@ -115,6 +117,8 @@ def layer_name(table: Table, path: str) -> str:
         return "tools"
     if parts[0] == "examples":
         return "/".join(parts[:2]) if len(parts) > 2 else ""
+    if parts[:2] == ["tests", "contract"]:
+        return "tests/contract"
     if parts[:2] == ["include", "thalweg"]:
         below = "/".join(parts[2:])
         owner = next((row for row in table.layers if row.installed_file == below), None)
@@ -130,7 +134,8 @@ def resolve(root: Path, source: Path, quote: str, name: str) -> str | None:
     """The path from the root of the file of this tree that an include names."""
     folders = [root / "include"]
     if quote == '"':
-        folders = [source.parent, root / "include", root / "src", root / "examples", root / "tools"]
+        names = ("include", "src", "examples", "tools", "tests")
+        folders = [source.parent, *(root / folder for folder in names)]
     elif not name.startswith("thalweg/"):
         return None
     for folder in folders:
@@ -164,7 +169,7 @@ def check_include(table: Table, root: Path, source: Path, quote: str, name: str)
         return f"is not installed ({target_path}), and the header that includes it is"
     if not table.may_see(source_layer, source_name, target_name):
         return f"is of layer {target_name}, which {source_name} does not see"
-    if source_layer.outside and not in_include and not target_path.startswith(("tools/", "examples/")):
+    if source_layer.outside and not in_include and target_path.startswith("src/"):
         return f"is not installed ({target_path}), and {source_name} uses installed headers only"
     return None
 
@@ -210,7 +215,7 @@ def main() -> int:
         return 1
     files = sorted(
         file
-        for folder in ("include", "src", "tools", "examples")
+        for folder in FOLDERS
         for file in (root / folder).rglob("*")
         if file.suffix in SOURCE_SUFFIXES
     )

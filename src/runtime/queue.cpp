@@ -78,6 +78,12 @@ thalweg::detail::DeviceCore& Queue::device() const noexcept { return *device_; }
 
 // Submission.
 
+// The kind of error when a handle of another device is given where one of ours is needed.
+ErrorKind Queue::mismatch(const Device& other) const noexcept {
+  return other.driver().type() == device_->driver().type() ? ErrorKind::context_mismatch
+                                                           : ErrorKind::backend_mismatch;
+}
+
 // What is wrong with a task that does not fit.
 [[gnu::cold]] Error Queue::misuse(const neutral::Task& task) const {
   for (const Access& access : task.accesses) {
@@ -100,7 +106,7 @@ thalweg::detail::DeviceCore& Queue::device() const noexcept { return *device_; }
     }
     if (&allocation.owner() != device_.get() &&
         !(task.kind == neutral::TaskKind::copy && may_copy(task)))
-      return Error(ErrorKind::context_mismatch,
+      return Error(mismatch(allocation.owner()),
                    fmt::format("Memory of device `{}` (id {}) is used on a stream of device `{}` "
                                "(id {}).",
                                allocation.device().name(), allocation.device().id().value,
@@ -301,7 +307,7 @@ Result<order::Point> Queue::upload_copy(neutral::Task& task) {
 Result<void> Queue::record(EventCore& event, Site site) {
   auto& record = static_cast<Event&>(event);
   if (&record.owner() != &*device_)
-    return Error(ErrorKind::context_mismatch,
+    return Error(mismatch(record.owner()),
                  fmt::format("An event of device `{}` is recorded on a stream of device `{}`.",
                              record.owner().name(), device_->name()),
                  site);

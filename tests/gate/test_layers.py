@@ -31,6 +31,8 @@ CORRECT = {
     "src/explore/explore.cpp": '#include "backends/sim/queue.hpp"\n#include "os/futex.hpp"\n',
     "src/builtin/builtin.cpp": '#include "backends/cpu/queue.hpp"\n#include "thalweg/device.hpp"\n',
     "examples/image_pipeline/image.hpp": "#include <thalweg/thalweg.hpp>\n",
+    "tests/contract/support/row.hpp": '#include "thalweg/device.hpp"\n',
+    "tests/contract/rows_x.cpp": '#include <gtest/gtest.h>\n#include "contract/support/row.hpp"\n',
     "tools/main.cpp": '#include "image_pipeline/image.hpp"\n#include <thalweg/explore.hpp>\n',
 }
 
@@ -56,11 +58,22 @@ WRONG = {
     "a vendor's header": ("src/runtime/x.cpp", "#include <CL/cl.h>"),
     "the tool sees the inside": ("tools/x.cpp", '#include "sync/mutex.hpp"'),
     "an example sees the tool": ("examples/hello/main.cpp", '#include "tools/tool.hpp"'),
+    "the contract sees the inside": ("tests/contract/x.cpp", '#include "sync/mutex.hpp"'),
+    "the contract sees the inside by a way around": (
+        "tests/contract/x.cpp",
+        '#include "../../src/os/futex.hpp"',
+    ),
+    "the contract sees other tests": ("tests/contract/x.cpp", '#include "support/gate.hpp"'),
+    "an example sees the contract": (
+        "examples/hello/main.cpp",
+        '#include "contract/support/row.hpp"',
+    ),
 }
 # Files that a wrong include above needs.
 EXTRA = {
     "the core sees who wires it": ("src/runtime/x.cpp", '#include "builtin/y.hpp"'),
     "an example sees the tool": ("tools/tools/tool.hpp", ""),
+    "the contract sees other tests": ("tests/support/gate.hpp", ""),
 }
 
 

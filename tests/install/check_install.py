@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Installs build folders to temporary prefixes, and uses the result as an outside project does.
 
-For each build folder: a project that finds the package builds and runs. From the first prefix: each
-installed header compiles alone, twice in one file, with GCC 12 and Clang 19, and the umbrella header
-compiles in a `.cu` file where nvcc is found. A compiler that is not there is reported as skipped.
+For each build folder: a project that finds the package builds and runs, and so does the contract
+suite with a backend of an outside project's own. From the first prefix: each installed header
+compiles alone, twice in one file, with GCC 12 and Clang 19, and the umbrella header compiles in a
+`.cu` file where nvcc is found. A compiler that is not there is reported as skipped.
 """
 
 from __future__ import annotations
@@ -47,6 +48,24 @@ def use_package(build: Path, prefix: Path, work: Path) -> bool:
     )
 
 
+def run_contract(build: Path, prefix: Path, work: Path) -> bool:
+    """Builds the installed contract suite with the installed example of a backend, and runs it."""
+    library_path = {**os.environ, "LD_LIBRARY_PATH": str(prefix / "lib")}
+    return (
+        run(
+            f"configure the contract suite against {build}",
+            *("cmake", "-G", "Ninja", "-S", str(HERE / "contract"), "-B", str(work)),
+            *(f"-DCMAKE_PREFIX_PATH={prefix}", "-DCMAKE_CXX_COMPILER=g++"),
+        )
+        and run(f"build the contract suite against {build}", "cmake", "--build", str(work))
+        and run(
+            f"run the contract suite against {build}",
+            *(str(work / "contract_suite"), "--gtest_brief=1"),
+            env=library_path,
+        )
+    )
+
+
 def header_alone(compiler: str, prefix: Path, header: str, work: Path) -> bool:
     source = work / f"{compiler}-{header.replace('/', '-')}.cpp"
     source.write_text(f"#include <{header}>\n#include <{header}>\n")
@@ -70,7 +89,7 @@ def umbrella_in_cuda(nvcc: str, prefix: Path, work: Path) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("builds", nargs="+", type=Path, help="build folders, the first with headers")
-    parser.add_argument("--headers-only", action="store_true", help="skip the outside project")
+    parser.add_argument("--headers-only", action="store_true", help="skip the outside projects")
     options = parser.parse_args()
 
     results: list[bool] = []
@@ -84,6 +103,7 @@ def main() -> int:
                 )
             else:
                 results.append(use_package(build, prefix, work / f"user-{number}"))
+                results.append(run_contract(build, prefix, work / f"contract-{number}"))
 
         include = prefixes[0] / "include"
         headers = sorted(file.relative_to(include).as_posix() for file in include.rglob("*.hpp"))

@@ -32,10 +32,10 @@ std::string message(const Result<T>& result) {
 
 // Yields until `condition` holds; false after a limit that only a failure reaches.
 template <class Condition>
-bool comes_true(Condition condition) {
-  const auto limit = std::chrono::steady_clock::now() + kLimit;
+bool comes_true(Condition condition, std::chrono::nanoseconds limit = kLimit) {
+  const auto end = std::chrono::steady_clock::now() + limit;
   while (!condition()) {
-    if (std::chrono::steady_clock::now() > limit) return false;
+    if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::yield();
   }
   return true;
