@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "base/plant.hpp"
@@ -40,6 +41,13 @@ bool inside(const Access& access, std::uint64_t size) noexcept {
                fmt::format("A task {} bytes that overlap {} bytes the host has mapped {}.",
                            access.writes() ? "writes" : "reads", open.size_bytes,
                            open.writes ? "to write" : "to read"));
+}
+
+std::string describe(const Access& access) {
+  std::string text;
+  if (access.rows != 1)
+    text = fmt::format("{} rows with a pitch of {} bytes of ", access.rows, access.pitch);
+  return text + fmt::format("{} bytes from byte {}", access.row_bytes, access.offset);
 }
 
 // Bytes of page-locked memory, given back with the upload that used them.
@@ -108,8 +116,8 @@ thalweg::detail::DeviceCore& Queue::device() const noexcept { return *device_; }
                    task.site);
     if (!inside(access, allocation.size_bytes))
       return Error(ErrorKind::invalid_argument,
-                   fmt::format("{} bytes from byte {} are outside memory of {} bytes.",
-                               access.row_bytes, access.offset, allocation.size_bytes),
+                   fmt::format("{} are outside memory of {} bytes.", describe(access),
+                               allocation.size_bytes),
                    task.site);
   }
   return Error(ErrorKind::internal, "A task that fits was refused.", task.site);
