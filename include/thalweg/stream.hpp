@@ -40,6 +40,7 @@
 #include "thalweg/device.hpp"
 #include "thalweg/event.hpp"
 #include "thalweg/future.hpp"
+#include "thalweg/indirect.hpp"
 #include "thalweg/kernel.hpp"
 #include "thalweg/task.hpp"
 #include "thalweg/timeline.hpp"
@@ -119,6 +120,15 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   //         2^32 or more, or the arguments have more than 4096 bytes.
   template <class F, class... Args>
   Result<Task> launch(const Kernel<F>& kernel, const Grid& grid, const Args&... args) const;
+
+  // As launch(), over a grid that the device reads from a View or Array of one Extent when the
+  // launch's turn comes: this is a read of those bytes, ordered like any other. The kernel may
+  // write them: the grid is read before its first cell.
+  // Errors: invalid_size, unless the view has one element. A grid that launch() would refuse is
+  //         found later: no cell runs, and the error sink is told task_failed.
+  template <class F, class... Args>
+  Result<Task> launch_indirect(const Kernel<F>& kernel, const IndirectGrid& grid,
+                               const Args&... args) const;
 
   // Sets each element of `to`, a View, an Array or a View2D, to `value`.
   // Errors: unsupported, unless an element has 1, 2, 4, 8 or 16 bytes.
@@ -299,7 +309,15 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   Result<void> read_watched(const detail::TileParts& from, void* to, detail::FutureBase& future,
                             Site site) const;
   Result<void> submit_watched(neutral::Task& task, detail::FutureBase& future) const;
+  // With room for so many accesses more than the arguments have.
+  template <std::size_t More, class F, class SomeGrid, class... Args>
+  Result<Task> launch_on(const Kernel<F>& kernel, const SomeGrid& grid, const Args&... args) const;
   Result<Task> launch_packed(const KernelCode* code, const Grid& grid,
+                             std::span<const Access> accesses,
+                             std::span<const std::byte> packed) const;
+
+  // The last access is that of the extent.
+  Result<Task> launch_packed(const KernelCode* code, const IndirectGrid& grid,
                              std::span<const Access> accesses,
                              std::span<const std::byte> packed) const;
 
@@ -415,33 +433,67 @@ void add_view(const Arg& arg, TileParts*& next) noexcept {
   if constexpr (AnyView<Arg>) *next++ = view_for<P>(arg);
 }
 
+// What the launches of a kernel do with their arguments.
+template <class Code, class Indices = std::make_index_sequence<Code::kCount>>
+struct Arguments;
+
+template <class Code, std::size_t... I>
+struct Arguments<Code, std::index_sequence<I...>> {
+  using Parameters = typename Code::Parameters;
+  static constexpr std::size_t kPackedBytes = Code::kOffsets.back();
+  using Views = std::array<TileParts, Code::kCount + 1>;
+
+  template <class Pack, class... Args>
+  static void pack_all(Pack& packing, const Args&... args) noexcept {
+    (pack<std::tuple_element_t<I, Parameters>, Code::kOffsets[I]>(args, packing), ...);
+  }
+
+  // Returns how many there are.
+  template <class... Args>
+  static std::size_t list_views(Views& views, const Args&... args) noexcept {
+    TileParts* next = views.data();
+    (add_view<std::tuple_element_t<I, Parameters>>(args, next), ...);
+    return static_cast<std::size_t>(next - views.data());
+  }
+};
+
 }  // namespace detail
 
 template <class F, class... Args>
 Result<Task> Stream::launch(const Kernel<F>& kernel, const Grid& grid, const Args&... args) const {
+  return launch_on<0>(kernel, grid, args...);
+}
+
+template <class F, class... Args>
+Result<Task> Stream::launch_indirect(const Kernel<F>& kernel, const IndirectGrid& grid,
+                                     const Args&... args) const {
+  return launch_on<1>(kernel, grid, args...);
+}
+
+template <std::size_t More, class F, class SomeGrid, class... Args>
+Result<Task> Stream::launch_on(const Kernel<F>& kernel, const SomeGrid& grid,
+                               const Args&... args) const {
   using Code = typename Kernel<F>::Code;
-  using Parameters = typename Code::Parameters;
   static_assert(sizeof...(Args) == Code::kCount,
                 "A launch takes one argument for each parameter of the kernel but the Cell.");
   if constexpr (sizeof...(Args) == Code::kCount) {
-    constexpr std::size_t kPackedBytes = Code::kOffsets.back();
-    detail::Packing<Code::kCount, kPackedBytes> packing;
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (detail::pack<std::tuple_element_t<I, Parameters>, Code::kOffsets[I]>(args, packing), ...);
-    }(std::index_sequence_for<Args...>{});
+    using Arguments = detail::Arguments<Code>;
+    detail::Packing<Code::kCount + More, Arguments::kPackedBytes> packing;
+    Arguments::pack_all(packing, args...);
     if (!packing.well_formed) [[unlikely]] {
-      std::array<detail::TileParts, Code::kCount + 1> views;
-      detail::TileParts* next = views.data();
-      [&]<std::size_t... I>(std::index_sequence<I...>) {
-        (detail::add_view<std::tuple_element_t<I, Parameters>>(args, next), ...);
-      }(std::index_sequence_for<Args...>{});
-      const std::span<const detail::TileParts> view_list(
-          views.data(), static_cast<std::size_t>(next - views.data()));
+      typename Arguments::Views views;
+      const std::size_t count = Arguments::list_views(views, args...);
+      const std::span<const detail::TileParts> view_list(views.data(), count);
       return launch_misuse(kernel.code(), grid.site(), view_list);
+    }
+    if constexpr (More != 0) {
+      const View<const Extent>& extent = grid.extent();
+      new (packing.accesses + sizeof(Access) * packing.count++) Access(detail::access_of(
+          detail::ViewTraits<View<const Extent>>::parts(extent), AccessMode::read));
     }
     const Access* const accesses = std::launder(reinterpret_cast<const Access*>(packing.accesses));
     const std::span<const Access> access_list(accesses, packing.count);
-    const std::span<const std::byte> packed(packing.packed, kPackedBytes);
+    const std::span<const std::byte> packed(packing.packed, Arguments::kPackedBytes);
     return launch_packed(kernel.code(), grid, access_list, packed);
   }
 }

@@ -13,6 +13,7 @@
 #include "thalweg/event.hpp"
 #include "thalweg/future.hpp"
 #include "thalweg/host_array.hpp"
+#include "thalweg/indirect.hpp"
 #include "thalweg/kernel.hpp"
 #include "thalweg/map.hpp"
 #include "thalweg/span2d.hpp"

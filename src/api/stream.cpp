@@ -21,8 +21,6 @@ using detail::no_handle;
 using detail::TileParts;
 using detail::well_formed;
 
-constexpr std::uint64_t kCellsMax = std::uint64_t{1} << 40;
-constexpr std::uint64_t kRowsMax = 0xffffffff;  // In y and in z.
 constexpr std::size_t kArgumentBytesMax = 4096;
 constexpr std::size_t kAccessesMax = 256;
 
@@ -42,13 +40,11 @@ constexpr std::size_t kAccessesMax = 256;
                grid.site());
 }
 
-[[gnu::cold]] Error no_callable(const KernelCode& code, std::source_location site) {
-  return Error(ErrorKind::invalid_argument,
-               fmt::format("Kernel `{}` is a null function pointer.", code.name()), site);
-}
-
-[[gnu::cold]] Error too_many_arguments(const KernelCode& code, std::size_t bytes,
-                                       std::source_location site) {
+// What is wrong with a kernel, or with `bytes` of arguments for it.
+[[gnu::cold]] Error bad_code(const KernelCode& code, std::size_t bytes, std::source_location site) {
+  if (bytes <= kArgumentBytesMax)
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("Kernel `{}` is a null function pointer.", code.name()), site);
   return Error(ErrorKind::invalid_size,
                fmt::format("The arguments of kernel `{}` have {} bytes; the limit is {}.",
                            code.name(), bytes, kArgumentBytesMax),
@@ -265,27 +261,46 @@ Result<void> Stream::submit_watched(neutral::Task& task, detail::FutureBase& fut
 Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
                                    std::span<const Access> accesses,
                                    std::span<const std::byte> packed) const {
-  const Extent& extent = grid.extent();
-  std::uint64_t cells = 0;
   if (!core_) [[unlikely]]
     return no_handle("stream", grid.site());
   if (code == nullptr) [[unlikely]]
     return no_handle("kernel", grid.site());
-  if (grid.negative() || __builtin_mul_overflow(extent.x, extent.y, &cells) ||
-      __builtin_mul_overflow(cells, extent.z, &cells) || cells > kCellsMax ||
-      (extent.y | extent.z) > kRowsMax) [[unlikely]]
+  if (grid.negative() || !launchable(grid.extent())) [[unlikely]]
     return bad_grid(grid);
-  if (packed.size() > kArgumentBytesMax) [[unlikely]]
-    return too_many_arguments(*code, packed.size(), grid.site());
-  if (!code->runnable()) [[unlikely]]
-    return no_callable(*code, grid.site());
+  if (packed.size() > kArgumentBytesMax || !code->runnable()) [[unlikely]]
+    return bad_code(*code, packed.size(), grid.site());
   neutral::Task task;
   task.kind = neutral::TaskKind::kernel;
   task.name = code->name();
   task.site = grid.site();
   task.accesses = accesses;
   task.code = code;
-  task.extent = extent;
+  task.extent = grid.extent();
+  task.arguments = packed;
+  task.stop = stop();
+  return named(*core_, core_->submit(task, {}));
+}
+
+Result<Task> Stream::launch_packed(const KernelCode* code, const IndirectGrid& grid,
+                                   std::span<const Access> accesses,
+                                   std::span<const std::byte> packed) const {
+  if (!core_) return no_handle("stream", grid.site());
+  if (code == nullptr) return no_handle("kernel", grid.site());
+  if (const TileParts extent = detail::parts_of(grid.extent()); !well_formed(extent))
+    return misuse(extent, grid.site()).with_context(fmt::format("kernel `{}`, grid", code->name()));
+  if (const std::uint64_t count = grid.extent().count(); count != 1)
+    return Error(ErrorKind::invalid_size,
+                 fmt::format("The grid of kernel `{}` is a view of {} extents; it takes exactly 1.",
+                             code->name(), count),
+                 grid.site());
+  if (packed.size() > kArgumentBytesMax || !code->runnable())
+    return bad_code(*code, packed.size(), grid.site());
+  neutral::Task task;
+  task.kind = neutral::TaskKind::indirect;
+  task.name = code->name();
+  task.site = grid.site();
+  task.accesses = accesses;
+  task.code = code;
   task.arguments = packed;
   task.stop = stop();
   return named(*core_, core_->submit(task, {}));

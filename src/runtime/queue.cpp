@@ -167,7 +167,7 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
   } else {
     for (const Access& access : task.accesses) record_of(access).apply(access, point, *table);
   }
-  if (task.kind == neutral::TaskKind::kernel) slot_.kernels.add(*task.code, serial);
+  if (task.code != nullptr) slot_.kernels.add(*task.code, serial);
   ++counters_.submissions;
   return point;
 }

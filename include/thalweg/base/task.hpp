@@ -173,6 +173,8 @@ enum class TaskKind : std::uint8_t {
   upload,     // accesses[0] gets the bytes at host_source.
   read_back,  // host_target gets the bytes of accesses[0].
   kernel,     // `code` runs over `extent` with `arguments`.
+  indirect,   // As kernel, over the Extent that accesses.back() holds when its turn comes, read
+              // before any cell runs. One that is not launchable() is a failure: task_failed.
   host,       // `function` runs on a thread of the host.
   native,     // `function` does the work itself, or enqueues it on the backend's own queue: then it
               // is called by `submit`.
@@ -211,7 +213,8 @@ struct Task {
   std::byte* host_target = nullptr;
   std::uint64_t host_pitch;
 
-  // kernel. `code` outlives the task's passing: the runtime sees to it.
+  // kernel, and but for `extent` indirect. `code` outlives the task's passing: the
+  // runtime sees to it.
   const KernelCode* code = nullptr;
   Extent extent;
   std::span<const std::byte> arguments;

@@ -22,6 +22,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -374,6 +375,15 @@ class TinyBackend {
       case neutral::TaskKind::kernel:
         return [code = task.code, extent = task.extent,
                 arguments = std::vector(task.arguments.begin(), task.arguments.end())] {
+          const std::uint64_t cells = extent.x * extent.y * extent.z;
+          if (cells != 0) code->run(arguments.data(), {extent, 0, cells});
+        };
+      case neutral::TaskKind::indirect:
+        return [code = task.code, from = bytes(task.accesses.back()),
+                arguments = std::vector(task.arguments.begin(), task.arguments.end())] {
+          Extent extent;
+          std::memcpy(&extent, from, sizeof(extent));
+          if (!launchable(extent)) throw std::length_error("A grid is too large for tiny.");
           const std::uint64_t cells = extent.x * extent.y * extent.z;
           if (cells != 0) code->run(arguments.data(), {extent, 0, cells});
         };
