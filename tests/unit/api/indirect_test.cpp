@@ -10,6 +10,8 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <stop_token>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -209,6 +211,20 @@ TEST_F(IndirectTest, ACallSiteIsThatOfTheGrid) {
   const Result<Task> refused = s_.launch_indirect(nothing, View<const Extent>());
   ASSERT_FALSE(refused.has_value());
   EXPECT_EQ(refused.error().site().line(), line);
+}
+
+TEST_F(IndirectTest, AStoppedLaunchRunsNoCell) {
+  const auto set = kernel("set", [](Cell, std::span<int> v) { v[0] = 1; });
+  const auto v = must(s_.upload(std::vector<int>{0}));
+  const auto extent = must(s_.upload(std::vector<Extent>(1)));
+  std::stop_source stop;
+  const Gate gate(device_);
+  gate.hold(s_);
+  must(s_.with_stop_token(stop.get_token()).launch_indirect(set, extent, v));
+  stop.request_stop();
+  gate.open();
+  EXPECT_EQ(must(s_.read(v).get(kLimit)), std::vector<int>{0});
+  EXPECT_EQ(device_.statistics().tasks_cancelled, 1u);
 }
 
 // Kernel, grid and arguments may go while the launch waits.
