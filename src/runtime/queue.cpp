@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "base/plant.hpp"
@@ -43,6 +44,13 @@ bool inside(const Access& access, std::uint64_t size) noexcept {
                fmt::format("A task {} bytes that overlap {} bytes the host has mapped {}.",
                            access.writes() ? "writes" : "reads", open.size_bytes,
                            open.writes ? "to write" : "to read"));
+}
+
+std::string describe(const Access& access) {
+  std::string text;
+  if (access.rows != 1)
+    text = fmt::format("{} rows with a pitch of {} bytes of ", access.rows, access.pitch);
+  return text + fmt::format("{} bytes from byte {}", access.row_bytes, access.offset);
 }
 
 // Bytes of page-locked memory, given back with the upload that used them.
@@ -117,8 +125,8 @@ ErrorKind Queue::mismatch(const Device& other) const noexcept {
                    task.site);
     if (!inside(access, allocation.size_bytes))
       return Error(ErrorKind::invalid_argument,
-                   fmt::format("{} bytes from byte {} are outside memory of {} bytes.",
-                               access.row_bytes, access.offset, allocation.size_bytes),
+                   fmt::format("{} are outside memory of {} bytes.", describe(access),
+                               allocation.size_bytes),
                    task.site);
   }
   return Error(ErrorKind::internal, "A task that fits was refused.", task.site);
@@ -168,7 +176,7 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
   } else {
     for (const Access& access : task.accesses) record_of(access).apply(access, point, *table);
   }
-  if (task.kind == neutral::TaskKind::kernel) slot_.kernels.add(*task.code, serial);
+  if (task.code != nullptr) slot_.kernels.add(*task.code, serial);
   ++counters_.submissions;
   return point;
 }

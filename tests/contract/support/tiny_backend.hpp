@@ -23,6 +23,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <stdexcept>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -398,6 +399,15 @@ class TinyBackend {
       case neutral::TaskKind::stamp:
         return [time = Ref<neutral::Stamp>::share(task.time)] {
           time->set(std::chrono::steady_clock::now().time_since_epoch());
+        };
+      case neutral::TaskKind::indirect:
+        return [code = task.code, from = bytes(task.accesses.back()),
+                arguments = std::vector(task.arguments.begin(), task.arguments.end())] {
+          Extent extent;
+          std::memcpy(&extent, from, sizeof(extent));
+          if (!launchable(extent)) throw std::length_error("A grid is too large for tiny.");
+          const std::uint64_t cells = extent.x * extent.y * extent.z;
+          if (cells != 0) code->run(arguments.data(), {extent, 0, cells});
         };
       case neutral::TaskKind::host:
       case neutral::TaskKind::native:
