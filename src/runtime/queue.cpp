@@ -11,6 +11,7 @@
 #include "base/plant.hpp"
 #include "runtime/device.hpp"
 #include "runtime/event.hpp"
+#include "thalweg/base/forked.hpp"
 #include "thalweg/order/placement.hpp"
 
 namespace thalweg::runtime {
@@ -18,6 +19,8 @@ namespace {
 
 using thalweg::detail::AllocationCore;
 using thalweg::detail::EventCore;
+using thalweg::detail::forked;
+using thalweg::detail::forked_error;
 using thalweg::detail::QueueCore;
 using thalweg::detail::TimelineCore;
 
@@ -165,6 +168,8 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
 }
 
 Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive) {
+  if (forked()) [[unlikely]]
+    return forked_error(task.site);
   const Place place = place_of(task);
   if (place == Place::nowhere) [[unlikely]]
     return misuse(task);
@@ -283,6 +288,8 @@ void Queue::keep(Ref<Counted> item, std::uint64_t size_bytes) {
 }
 
 Result<order::Point> Queue::upload_copy(neutral::Task& task) {
+  if (forked()) [[unlikely]]
+    return forked_error(task.site);
   if (place_of(task) == Place::nowhere) return misuse(task);
   const Access& to = task.accesses[0];
   const std::uint64_t bytes = to.row_bytes * to.rows;
@@ -299,6 +306,8 @@ Result<order::Point> Queue::upload_copy(neutral::Task& task) {
 // Events, other queues, timelines.
 
 Result<void> Queue::record(EventCore& event, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   auto& record = static_cast<Event&>(event);
   if (&record.owner() != &*device_)
     return Error(ErrorKind::context_mismatch,
@@ -342,6 +351,8 @@ Result<void> Queue::waitable(const Device& other, std::string_view what, Site si
 }
 
 Result<void> Queue::wait_event(const EventCore& event, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   const auto& record = static_cast<const Event&>(event);
   THALWEG_TRY(waitable(record.owner(), "an event", site));
   if (device_->strict_events() && record.query() == EventState::not_recorded)
@@ -358,6 +369,8 @@ Result<void> Queue::wait_event(const EventCore& event, Site site) {
 }
 
 Result<void> Queue::wait_queue(const QueueCore& other, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   if (&other == this) return {};
   // The method is const for its caller: nothing he sees changes.
   auto& source = const_cast<Queue&>(static_cast<const Queue&>(other));
@@ -384,6 +397,8 @@ Result<void> Queue::signal_timeline(TimelineCore& timeline, std::uint64_t value,
 
 Result<void> Queue::timeline_task(neutral::TaskKind kind, TimelineCore& timeline,
                                   std::uint64_t value, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   THALWEG_TRY(waitable(static_cast<Device&>(timeline.device()), "a timeline", site));
   neutral::Task task;
   task.kind = kind;
@@ -403,6 +418,8 @@ Result<void> Queue::timeline_task(neutral::TaskKind kind, TimelineCore& timeline
 }
 
 Result<void> Queue::synchronize(Deadline deadline, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   Result<order::Point> point = tail();
   if (!point) return std::move(point).error().at(site);
   THALWEG_TRY(device_->wait(*point, WaitReason::synchronize, deadline, site));
@@ -412,6 +429,8 @@ Result<void> Queue::synchronize(Deadline deadline, Site site) {
 }
 
 Result<void> Queue::on_passed(Serial serial, UniqueFunction function, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   const Serial last = [this] {
     const sync::Locked queue(slot_.lock);
     return slot_.order.last();
@@ -457,6 +476,8 @@ Result<backend::Block> Queue::try_reserve(MemoryKind kind, std::uint64_t size_by
 
 Result<Ref<AllocationCore>> Queue::allocate(MemoryKind kind, std::uint64_t size_bytes,
                                             const AllocationOptions& options, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   backend::Block block;
   const bool host = kind == MemoryKind::host;
   if (size_bytes != 0) {

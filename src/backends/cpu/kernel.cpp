@@ -13,6 +13,7 @@
 
 #include "backends/cpu/workers.hpp"
 #include "base/plant.hpp"
+#include "os/process.hpp"
 #include "thalweg/base/log.hpp"
 
 #if defined(__GNUC__)
@@ -145,10 +146,12 @@ void execute(Slot& slot, bool stopped, Workers& workers) noexcept {
       break;
     case SlotKind::kernel:
       error = run_kernel(*body_of<KernelBody>(slot), workers);
+      os::end_forked_child();
       break;
     case SlotKind::host: {
       auto* const host = body_of<HostBody>(slot);
       error = run_host(*host);
+      os::end_forked_child();
       host->~HostBody();
       break;
     }
