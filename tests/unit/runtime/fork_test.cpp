@@ -158,6 +158,7 @@ void try_submitting(World& w) {
   EXPECT_REFUSED(w.stream.wait(w.other));
   EXPECT_REFUSED(w.stream.wait(w.timeline, 5));
   EXPECT_REFUSED(w.stream.synchronize());
+  EXPECT_REFUSED(w.stream.wait_for_room());
   EXPECT_REFUSED(w.other.synchronize());  // Nothing of it is left to wait for.
   EXPECT_TRUE(w.stream.is_same_queue(Stream(w.stream)));
   EXPECT_NE(w.stream.raw(), NativeHandle{});
