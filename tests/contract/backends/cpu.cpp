@@ -16,7 +16,7 @@ namespace {
     .exceptions = {{"S10", "There is no capture yet."},
                    {"S11", "The cpu has no default stream."},
                    {"S12", "The cpu has no current context."},
-                   {"S19Data", "Failures do not travel with the data yet."},
+                   {"S19Data", "Failures do not travel with the data yet."}},
 });
 
 }  // namespace
