@@ -78,27 +78,39 @@ CONTRACT_ROW(S2Threads, EachThreadsOwnOrderIsKept) {
 }
 
 // While a gate holds A, B is not held, nor is what depends on work of A from before the gate,
-// whether by its bytes, by an event or by a wait for the stream.
+// whether by its bytes, by an event or by a wait for the stream. A first gate sees to it that this
+// work has not passed when the dependents come: they wait for it, and not for what is behind it.
 CONTRACT_ROW(S3, AClosedGateHoldsOneStreamOnly) {
   const Stream a = stream();
   const Stream b = stream();
   const Stream c = stream();
+  const Stream d = stream();
   const auto before = need(Array<int>::create(a, 4));
   const Event mark = event();
+  const Log log;
+  const Gate first(device());
+  const Gate gate(device());
+  first.hold(a);
   need(a.fill(before, 7));
   need(a.record(mark));
   need(c.wait(a));
-  const Log log;
-  const Gate gate(device());
   gate.hold(a);
   static_cast<void>(log.enqueue(a, 1));
-  EXPECT_EQ(refusal(log.enqueue(b, 2).get(kLimit)), "none");
-  EXPECT_EQ(need(b.read(before).get(kLimit)), std::vector<int>(4, 7));
-  need(b.wait_event(mark));
-  EXPECT_EQ(refusal(log.enqueue(b, 3).get(kLimit)), "none");
-  EXPECT_EQ(refusal(log.enqueue(c, 4).get(kLimit)), "none");
+  auto bytes = b.read(before);
+  need(d.wait_event(mark));
+  Future<void> by_event = log.enqueue(d, 2);
+  Future<void> by_stream = log.enqueue(c, 2);
+  EXPECT_EQ(refusal(log.enqueue(stream(), 0).get(kLimit)), "none");
+  EXPECT_FALSE(bytes.ready());
+  EXPECT_FALSE(by_event.ready());
+  EXPECT_FALSE(by_stream.ready());
+  first.open();
+  const auto seen = bytes.get(kLimit);
+  EXPECT_TRUE(seen && *seen == std::vector<int>(4, 7)) << message(seen);
+  EXPECT_EQ(refusal(by_event.get(kLimit)), "none");
+  EXPECT_EQ(refusal(by_stream.get(kLimit)), "none");
   EXPECT_TRUE(gate.closed());
-  EXPECT_EQ(log.entries(), (std::vector<int>{2, 3, 4}));
+  EXPECT_EQ(log.entries(), (std::vector<int>{0, 2, 2}));
   gate.open();
   need(a.synchronize(kLimit));
   EXPECT_EQ(log.size(), 4U);
