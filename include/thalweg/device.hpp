@@ -43,6 +43,10 @@ struct DeviceOptions {
   // on timing: for tests and for comparing programs.
   bool skip_passed = true;
 
+  // Refuses a stream's wait for an event that was never recorded, with event_not_recorded. Off, it
+  // waits for nothing.
+  bool strict_events = false;
+
   // Counts busy time; costs two readings of the clock a task.
   bool measure_busy = false;
 
@@ -60,7 +64,8 @@ class [[nodiscard]] THALWEG_EXPORT Device {
 
   // Opens "backend" or "backend?option=value&option=value". For cpu the options are `workers` (0 is
   // refused, at most 256; default: the processors this process may use, at least 2), `memory`
-  // (bytes, or with the unit KiB, MiB, GiB), `helping`, `skip_passed`, `measure_busy` (on or off)
+  // (bytes, or with the unit KiB, MiB, GiB), `helping`, `skip_passed`, `strict_events`,
+  // `measure_busy` (on or off)
   // and `random_delay_us`. What the name says wins over `options`. Opening a backend twice gives
   // two devices. Slow: may start threads and load drivers.
   // Errors: invalid_argument, naming the option, its value and the limit; not_found, naming the

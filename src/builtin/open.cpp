@@ -45,6 +45,8 @@ Result<void> apply_option(std::string_view option, std::string_view value, Devic
     THALWEG_TRY_ASSIGN(options.helping, builtin::parse_switch(option, value, site));
   } else if (option == "skip_passed") {
     THALWEG_TRY_ASSIGN(options.skip_passed, builtin::parse_switch(option, value, site));
+  } else if (option == "strict_events") {
+    THALWEG_TRY_ASSIGN(options.strict_events, builtin::parse_switch(option, value, site));
   } else if (option == "measure_busy") {
     THALWEG_TRY_ASSIGN(options.measure_busy, builtin::parse_switch(option, value, site));
   } else if (option == "random_delay_us") {
@@ -54,7 +56,7 @@ Result<void> apply_option(std::string_view option, std::string_view value, Devic
   } else {
     return Error(ErrorKind::invalid_argument,
                  fmt::format("Device `cpu` has no option `{}`; it has workers, memory, helping, "
-                             "skip_passed, measure_busy and random_delay_us.",
+                             "skip_passed, strict_events, measure_busy and random_delay_us.",
                              option),
                  site);
   }
@@ -90,7 +92,8 @@ Result<runtime::OpenedDriver> open_cpu(const DeviceName& parsed, std::string_vie
   auto backend = cpu::Backend::create(cpu_options);
   if (!backend) return std::move(backend).error().at(site);
   auto driver = std::make_unique<backend::MultiStream<cpu::Backend>>(*std::move(backend));
-  return runtime::OpenedDriver{std::move(driver), {"cpu", name, options.skip_passed, options.clock}};
+  return runtime::OpenedDriver{
+      std::move(driver), {"cpu", name, options.skip_passed, options.clock, options.strict_events}};
 }
 
 }  // namespace

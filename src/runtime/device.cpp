@@ -28,13 +28,13 @@ namespace {
 constexpr int kTurnsForEnded = 1000;
 }  // namespace
 
-Device::Device(std::unique_ptr<backend::Driver> driver, std::string backend, std::string name,
-               bool skip_passed, std::shared_ptr<const Clock> clock)
-    : clock_(std::move(clock)),
+Device::Device(std::unique_ptr<backend::Driver> driver, const OpenOptions& options)
+    : clock_(os::clock_or_real(options.clock)),
       driver_(std::move(driver)),
-      backend_(std::move(backend)),
-      name_(std::move(name)),
-      skip_passed_(skip_passed) {}
+      backend_(options.backend),
+      name_(options.name.empty() ? options.backend : options.name),
+      skip_passed_(options.skip_passed),
+      strict_events_(options.strict_events) {}
 
 Device::~Device() {
   events_.with([](Events& events) {
@@ -316,10 +316,7 @@ Result<thalweg::Device> open(std::unique_ptr<backend::Driver> driver, const Open
   if (driver == nullptr || options.backend.empty())
     return Error(ErrorKind::invalid_argument,
                  "A device needs a driver and the name of its backend.", site);
-  const std::string_view name = options.name.empty() ? options.backend : options.name;
-  return thalweg::Device(make_ref<Device>(std::move(driver), std::string(options.backend),
-                                          std::string(name), options.skip_passed,
-                                          os::clock_or_real(options.clock)));
+  return thalweg::Device(make_ref<Device>(std::move(driver), options));
 }
 
 }  // namespace thalweg::runtime

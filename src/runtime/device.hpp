@@ -15,6 +15,7 @@
 #include "runtime/registry.hpp"
 #include "thalweg/backend/driver.hpp"
 #include "thalweg/interface.hpp"
+#include "thalweg/runtime/open.hpp"
 
 namespace thalweg::runtime {
 
@@ -26,8 +27,8 @@ class Device final : public thalweg::detail::DeviceCore {
  public:
   using Site = thalweg::detail::Site;
 
-  Device(std::unique_ptr<backend::Driver> driver, std::string backend, std::string name,
-         bool skip_passed, std::shared_ptr<const Clock> clock);
+  // REQUIRES: the backend has a name.
+  Device(std::unique_ptr<backend::Driver> driver, const OpenOptions& options);
   ~Device() override;
 
   DeviceId id() const noexcept override { return id_; }
@@ -59,6 +60,7 @@ class Device final : public thalweg::detail::DeviceCore {
   Result<void> wait_all(const order::PointSet& points, WaitReason reason, Deadline deadline,
                         Site site);
 
+  bool strict_events() const noexcept { return strict_events_; }
   const backend::Driver& driver() const noexcept { return *driver_; }
 
   // Devices whose addresses mean the same share one.
@@ -123,6 +125,7 @@ class Device final : public thalweg::detail::DeviceCore {
   const std::string backend_;
   const std::string name_;
   const bool skip_passed_;
+  const bool strict_events_;
   const DeviceId id_ = make_id<DeviceId>();
 
   Ledger ledger_;

@@ -344,6 +344,13 @@ Result<void> Queue::waitable(const Device& other, std::string_view what, Site si
 Result<void> Queue::wait_event(const EventCore& event, Site site) {
   const auto& record = static_cast<const Event&>(event);
   THALWEG_TRY(waitable(record.owner(), "an event", site));
+  if (device_->strict_events() && record.query() == EventState::not_recorded)
+    return Error(
+        ErrorKind::event_not_recorded,
+        fmt::format("A stream of device `{}`, which is strict, waits for an event that was "
+                    "never recorded.",
+                    device_->name()),
+        site);
   const sync::Locked submission(Registry::instance().submission());
   if (Result<void> waited = wait_point(record.latest()); !waited)
     return std::move(waited).error().at(site);

@@ -31,6 +31,8 @@ struct OpenOptions {
   // What deadlines and the ledger are measured by; null: the machine's clock. A backend that waits
   // itself is given the same one by whoever makes it.
   std::shared_ptr<const Clock> clock = nullptr;
+
+  bool strict_events = false;  // See DeviceOptions.
 };
 
 // Never waits. Errors: invalid_argument, when `backend` is empty.
