@@ -23,11 +23,23 @@ enum class Bug : std::uint8_t {
   empty_birth,               // A reused block starts with an empty access map.
   free_without_home_point,   // A dropped block forgets what its home queue still does with it.
   wait_without_serial,       // An event is recorded although waits are owed and have no serial.
+  map_ordered_only,          // The host gets a view of bytes that tasks still use.
+  views_unguarded,           // Tasks are accepted on bytes the host has mapped.
+  host_reuse_ordered,        // Page-locked memory is handed out again when its uses are ordered.
+  imports_apart,             // Imports of the same bytes know nothing of one another.
+  deleter_early,             // A deleter runs when the last handle is gone, used bytes or not.
+  device_not_kept,           // A copy does not keep the other device.
+  signal_at_submit,          // A stream's signal raises the timeline when it is enqueued.
+  stop_at_submit,            // A stop is asked for when the task is enqueued, not at its turn.
+  time_at_submit,            // A timed event notes when it was enqueued.
 };
 
 #if defined(THALWEG_TEST_HOOKS)
+// The bug that THALWEG_PLANT names by its number: for programs of tests that see no private header.
+Bug from_environment() noexcept;
+
 // Memory ordering: relaxed; tests set it while nothing runs.
-inline std::atomic<Bug> current{Bug::none};
+inline std::atomic<Bug> current{from_environment()};
 inline bool planted(Bug bug) noexcept { return current.load(std::memory_order_relaxed) == bug; }
 
 // Plants a bug for a scope.

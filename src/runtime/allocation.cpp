@@ -73,6 +73,7 @@ void Allocation::apply(const Access& access, order::Point point, const order::Qu
 
 const OpenView* Allocation::open_against(const Access& access) {
   const Record& record = this->record();
+  if (plant::planted(plant::Bug::views_unguarded)) return nullptr;
   return record.views.empty() ? nullptr : record.against(in_record(access));
 }
 
@@ -105,6 +106,7 @@ Result<HostMapping> Allocation::map(std::uint64_t offset, std::uint64_t bytes, A
           site);
     collect(access, points, registry.table());
     points.remove_if([](order::Point point) { return passed(point); });
+    if (plant::planted(plant::Bug::map_ordered_only)) points.clear();
     if (!points.empty() && !may_wait)
       return Error(ErrorKind::not_ready,
                    fmt::format("{} bytes from byte {} are in use by tasks.", bytes, offset), site);
@@ -158,6 +160,7 @@ void Allocation::end_import() noexcept {
     uses.remove_if([](order::Point point) { return passed(point); });
     const Imports::Space space = device_->address_space();
     registry.imports().drop(space, *import_);
+    if (plant::planted(plant::Bug::deleter_early)) uses.clear();
     if (!uses.empty()) {
       // The device outlives the tasks that use the bytes: their streams hold it.
       call_after(uses, [space, first = address, last = std::move(deleter)]() mutable {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/plant.hpp"
 #include "runtime/registry.hpp"
 
 namespace thalweg::runtime {
@@ -41,6 +42,7 @@ order::PointSet Import::points(const order::QueueTable& table) {
 }
 
 Ref<Import> Imports::add(Space space, std::uint64_t address, std::uint64_t size_bytes) {
+  if (plant::planted(plant::Bug::imports_apart)) return make_ref<Import>(address, size_bytes);
   return ranges_.with([&](Ranges& ranges) {
     std::uint64_t first = address;
     std::uint64_t last = address + size_bytes;
@@ -105,6 +107,7 @@ void Imports::erase_if_over(Ranges& ranges, Ranges::iterator range) {
 }
 
 void Imports::drop(Space space, Import& import) {
+  if (plant::planted(plant::Bug::imports_apart)) return;
   ranges_.with([&](Ranges& ranges) {
     const auto range = find(ranges, space, import.address());
     --range->second.users;

@@ -181,7 +181,7 @@ Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive)
 void Queue::keep_devices(const neutral::Task& task) {
   for (const Access& access : task.accesses)
     if (Device& owner = record_of(access).owner(); &owner != device_.get())
-      keep(Ref<Counted>::share(&owner), 0);
+      if (!plant::planted(plant::Bug::device_not_kept)) keep(Ref<Counted>::share(&owner), 0);
 }
 
 // The common path: no wait can be needed, and nobody else's lock.
@@ -461,7 +461,9 @@ Result<Ref<AllocationCore>> Queue::allocate(MemoryKind kind, std::uint64_t size_
   const bool host = kind == MemoryKind::host;
   if (size_bytes != 0) {
     Result<backend::Block> reserved =
-        reserve(kind, size_bytes, {options.alignment_bytes, options.tag, host});
+        reserve(kind, size_bytes,
+                {options.alignment_bytes, options.tag,
+                 host && !plant::planted(plant::Bug::host_reuse_ordered)});
     if (!reserved) return std::move(reserved).error().at(site);
     block = *reserved;
     if (size_bytes > order::AccessMap::kSizeMax) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "backends/cpu/workers.hpp"
+#include "base/plant.hpp"
 #include "thalweg/base/log.hpp"
 
 #if defined(__GNUC__)
@@ -162,7 +163,7 @@ void execute(Slot& slot, bool stopped, Workers& workers) noexcept {
     }
     case SlotKind::stamp: {
       neutral::Stamp* const time = body_of<StampBody>(slot)->time;
-      time->set(workers.now());
+      if (!plant::planted(plant::Bug::time_at_submit)) time->set(workers.now());
       time->release();
       break;
     }

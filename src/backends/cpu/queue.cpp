@@ -8,6 +8,7 @@
 
 #include "backends/cpu/kernel.hpp"
 #include "backends/cpu/workers.hpp"
+#include "base/plant.hpp"
 #include "thalweg/base/check.hpp"
 
 namespace thalweg::cpu {
@@ -58,7 +59,8 @@ void write_copy(Slot& slot, std::byte* to, std::uint64_t to_pitch, const std::by
   new (body_address(slot)) CopyBody{to, from, shape.row_bytes, shape.rows, to_pitch, from_pitch};
 }
 
-void write_body(Slot& slot, const neutral::Task& task) noexcept {
+void write_body(Slot& slot, const neutral::Task& task,
+                [[maybe_unused]] const Workers& workers) noexcept {
   switch (task.kind) {
     case neutral::TaskKind::empty:
       slot.kind = SlotKind::empty;
@@ -115,6 +117,8 @@ void write_body(Slot& slot, const neutral::Task& task) noexcept {
     case neutral::TaskKind::wait:
     case neutral::TaskKind::signal: {
       slot.kind = task.kind == neutral::TaskKind::wait ? SlotKind::gate : SlotKind::signal;
+      if (slot.kind == SlotKind::signal && plant::planted(plant::Bug::signal_at_submit))
+        task.timeline->raise(task.value);
       task.timeline->retain();
       new (body_address(slot)) TimelineBody{task.timeline, task.value, task.site};
       break;
@@ -122,6 +126,7 @@ void write_body(Slot& slot, const neutral::Task& task) noexcept {
     case neutral::TaskKind::stamp: {
       slot.kind = SlotKind::stamp;
       task.time->retain();
+      if (plant::planted(plant::Bug::time_at_submit)) task.time->set(workers.now());
       new (body_address(slot)) StampBody{task.time};
       break;
     }
@@ -240,12 +245,15 @@ Result<void> Queue::append(const neutral::Task& task, Serial serial) {
   // guards nothing.
   Slot* const guard = task.stop != nullptr ? append_slot(0) : nullptr;
   if (guard != nullptr) write_guard(*guard, *task.stop);
+  if (guard != nullptr && plant::planted(plant::Bug::stop_at_submit) &&
+      !task.stop->stop_requested())
+    write_guard(*guard, {});
   Slot* const slot = task.stop != nullptr && guard == nullptr
                          ? nullptr
                          : append_slot(extra_slots(body_bytes(task)));
   if (slot == nullptr) [[unlikely]]
     return Error(ErrorKind::out_of_memory, "The system has no memory for a stream's tasks.");
-  write_body(*slot, task);
+  write_body(*slot, task, *workers_);
   slot->guarded = guard != nullptr;
   if (task.completion != nullptr) {
     task.completion->retain();

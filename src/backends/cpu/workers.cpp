@@ -298,6 +298,11 @@ bool Workers::drive(order::Point target) noexcept {
             queue->give_back(Wake::anybody);
             break;
           }
+          // Another device's tasks run on that device's threads.
+          if (&queue->workers() != this) {
+            queue->give_back(Wake::anybody);
+            return false;
+          }
           const Queue::Permit permit{upto, std::numeric_limits<std::uint32_t>::max(), false};
           const NoWaitScope no_wait;
           if (queue->run(permit) != Queue::End::stopped) break;
