@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// thalweg/buffer.hpp - device memory: Buffer, Array and View.
+// thalweg/buffer.hpp - device memory: Buffer, Array and View. Rows with gaps between them are a
+// View2D (thalweg/view2d.hpp).
 //
 // All three are counted handles: a copy names the same bytes. When the last one goes, the bytes
 // become reusable once every task that was given them has passed; nobody waits for that.
@@ -21,16 +22,12 @@
 #include <utility>
 
 #include "thalweg/interface.hpp"
+#include "thalweg/view2d.hpp"
 
 namespace thalweg {
 
 class Device;
 class Stream;
-
-namespace detail {
-// The offset of a subview that is outside its view.
-inline constexpr std::uint64_t kOutside = std::numeric_limits<std::uint64_t>::max();
-}  // namespace detail
 
 // Bytes without a type.
 class [[nodiscard]] THALWEG_EXPORT Buffer {
@@ -100,8 +97,23 @@ class [[nodiscard]] View {
   // where it is used.
   View subview(std::uint64_t first, std::uint64_t count) const noexcept {
     const bool inside = first <= count_ && count <= count_ - first;
-    if (!inside || offset_bytes_ == detail::kOutside) return {memory_, detail::kOutside, count};
-    return {memory_, offset_bytes_ + first * sizeof(T), count};
+    if (!inside) return {memory_, detail::kOutside, count};
+    return {memory_, detail::byte_of(offset_bytes_, first, sizeof(T)), count};
+  }
+
+  // `height` rows of `width` elements, the first from element `first`, the others each `pitch`
+  // elements behind the one before. What does not lie inside this view is refused where it is used.
+  View2D<T> tile(std::uint64_t first, std::uint64_t width, std::uint64_t height,
+                 std::uint64_t pitch) const noexcept {
+    std::uint64_t end = 0;
+    bool inside = first <= count_;
+    if (inside && width != 0 && height != 0) {
+      inside = !__builtin_mul_overflow(height - 1, pitch, &end) &&
+               !__builtin_add_overflow(end, width, &end) && end <= count_ - first;
+    }
+    const std::uint64_t offset =
+        inside ? detail::byte_of(offset_bytes_, first, sizeof(T)) : detail::kOutside;
+    return {memory_, offset, width, height, pitch};
   }
 
   // 0 for an invalid handle.
@@ -154,6 +166,12 @@ class [[nodiscard]] Array {
     return view().subview(first, count);
   }
 
+  // As View::tile().
+  View2D<T> tile(std::uint64_t first, std::uint64_t width, std::uint64_t height,
+                 std::uint64_t pitch) const noexcept {
+    return view().tile(first, width, height, pitch);
+  }
+
   // 0 for an invalid handle.
   std::uint64_t count() const noexcept { return memory_.valid() ? count_ : 0; }
   std::uint64_t size_bytes() const noexcept { return count() * sizeof(T); }
@@ -190,7 +208,6 @@ struct ViewTraits : std::false_type {};
 
 template <class T>
 struct ViewTraits<View<T>> : std::true_type {
-  using Element = T;
   static ViewParts parts(const View<T>& view) noexcept {
     return {view.core(), view.offset_bytes(), view.count(), sizeof(T), alignof(T)};
   }
@@ -198,7 +215,6 @@ struct ViewTraits<View<T>> : std::true_type {
 
 template <class T>
 struct ViewTraits<Array<T>> : std::true_type {
-  using Element = T;
   static ViewParts parts(const Array<T>& array) noexcept {
     return {array.buffer().core(), 0, array.count(), sizeof(T), alignof(T)};
   }
@@ -212,11 +228,33 @@ Error Array<T>::detail_too_many(std::uint64_t count, std::uint64_t element_bytes
   return detail::too_many_elements(count, element_bytes, site);
 }
 
-// A View or an Array: what submissions take.
+// A View or an Array.
 template <class V>
 concept Viewable = detail::ViewTraits<std::remove_cvref_t<V>>::value;
 
-template <Viewable V>
-using ElementOf = typename detail::ViewTraits<std::remove_cvref_t<V>>::Element;
+// What submissions take: a View, an Array or a View2D.
+template <class V>
+concept AnyView = Viewable<V> || Viewable2D<V>;
+
+template <AnyView V>
+using ElementOf = typename std::remove_cvref_t<V>::Element;
+
+namespace detail {
+
+inline TileParts one_row(const ViewParts& view) noexcept {
+  return {view.memory, view.offset_bytes,  view.count,          1,
+          0,           view.element_bytes, view.alignment_bytes};
+}
+
+template <AnyView V>
+TileParts parts_of(const V& view) noexcept {
+  if constexpr (Viewable2D<V>) {
+    return TileTraits<V>::parts(view);
+  } else {
+    return one_row(ViewTraits<V>::parts(view));
+  }
+}
+
+}  // namespace detail
 
 }  // namespace thalweg

@@ -7,7 +7,9 @@
 // Ownership:  a Device is a counted handle. Streams, buffers, events and futures keep what they
 //             need of it alive: handles may go in any order. The last one neither waits nor
 //             cancels: work that is enqueued still runs.
-// Errors:     a moved-from or default-made Device gives invalid_handle.
+// Errors:     a moved-from or default-made Device gives invalid_handle. In a child that was forked
+//             after the first use everything gives unavailable, or answers that nothing is there
+//             (base/forked.hpp).
 
 #pragma once
 

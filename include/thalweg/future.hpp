@@ -32,7 +32,7 @@ class THALWEG_EXPORT FutureBase : public neutral::Completion {
   void accepted(Ref<DeviceCore> device, order::Point point) noexcept;
 
   bool ready() const noexcept;
-  void on_complete(UniqueFunction function) const;
+  Result<void> on_complete(UniqueFunction function, Site site) const;
   Result<void> wait(Deadline deadline, Site site);
 
  private:
@@ -101,11 +101,8 @@ class [[nodiscard]] Future {
   Result<void> on_complete(UniqueFunction function,
                            std::source_location site = std::source_location::current()) const {
     if (!function) return detail::no_function(site);
-    if (state_) {
-      state_->on_complete(std::move(function));
-    } else {
-      function();
-    }
+    if (state_) return state_->on_complete(std::move(function), site);
+    function();
     return {};
   }
 

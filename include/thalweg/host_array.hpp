@@ -52,6 +52,12 @@ class [[nodiscard]] HostArray {
     return view().subview(first, count);
   }
 
+  // As View::tile().
+  View2D<T> tile(std::uint64_t first, std::uint64_t width, std::uint64_t height,
+                 std::uint64_t pitch) const noexcept {
+    return view().tile(first, width, height, pitch);
+  }
+
   // The functions of thalweg/map.hpp on all elements.
   template <MapMode Mode>
   auto map(Mode mode, Deadline deadline = {},
@@ -81,7 +87,6 @@ namespace detail {
 
 template <class T>
 struct ViewTraits<HostArray<T>> : std::true_type {
-  using Element = T;
   static ViewParts parts(const HostArray<T>& array) noexcept {
     return {array.buffer().core(), 0, array.count(), sizeof(T), alignof(T)};
   }

@@ -11,6 +11,8 @@
 //   std::span<const T>   reads the view it is given,
 //   std::span<T>         reads and writes it,
 //   Out<T>               promises to write every byte of it and to read none,
+//   Span2D<const T>, Span2D<T>, Out2D<T>
+//                        do the same with the rows of a View2D (thalweg/span2d.hpp),
 //   anything else        is a scalar: trivially copyable, at most 256 bytes, copied at the launch.
 //
 // The access follows from the parameter, never from the argument. Cells run in no particular order
@@ -36,6 +38,7 @@
 
 #include "thalweg/base/task.hpp"
 #include "thalweg/buffer.hpp"
+#include "thalweg/span2d.hpp"
 
 namespace thalweg {
 
@@ -66,10 +69,12 @@ template <class P>
 struct ParameterTraits {
   static_assert(std::is_trivially_copyable_v<P>,
                 "A kernel's scalar parameter is trivially copyable; bytes of a view are taken as "
-                "std::span<const T>, std::span<T> or Out<T>.");
+                "std::span<const T>, std::span<T> or Out<T>, and of a View2D as Span2D<const T>, "
+                "Span2D<T> or Out2D<T>.");
   static_assert(sizeof(P) <= kScalarBytesMax, "A kernel's scalar has at most 256 bytes.");
   static_assert(!std::is_pointer_v<P>, "Take a view instead of a pointer.");
   static constexpr bool is_view = false;
+  static constexpr bool is_tile = false;
   static constexpr Parameter parameter{ParameterKind::scalar, sizeof(P)};
   static constexpr std::size_t packed_bytes = (sizeof(P) + 7) / 8 * 8;
   static P unpack(const std::byte* packed) noexcept {
@@ -82,6 +87,7 @@ struct ParameterTraits {
 template <class T, class Seen, ParameterKind Kind>
 struct ViewParameter {
   static constexpr bool is_view = true;
+  static constexpr bool is_tile = false;
   using Element = T;
   static constexpr Parameter parameter{Kind, sizeof(T)};
   static constexpr std::size_t packed_bytes = sizeof(BufferArgument);
@@ -106,6 +112,28 @@ struct ParameterTraits<std::span<T, Extent>> {
 
 template <class T>
 struct ParameterTraits<Out<T>> : ViewParameter<T, Out<T>, ParameterKind::write> {};
+
+template <class T, class Seen, ParameterKind Kind>
+struct TileParameter {
+  static constexpr bool is_view = true;
+  static constexpr bool is_tile = true;
+  using Element = T;
+  static constexpr Parameter parameter{Kind, sizeof(T), ParameterShape::tile};
+  static constexpr std::size_t packed_bytes = sizeof(TileArgument);
+  static Seen unpack(const std::byte* packed) noexcept {
+    TileArgument tile;
+    std::memcpy(&tile, packed, sizeof(tile));
+    return Seen(reinterpret_cast<T*>(tile.address), tile.width, tile.height, tile.pitch);
+  }
+};
+
+template <class T>
+struct ParameterTraits<Span2D<T>>
+    : TileParameter<T, Span2D<T>,
+                    std::is_const_v<T> ? ParameterKind::read : ParameterKind::read_write> {};
+
+template <class T>
+struct ParameterTraits<Out2D<T>> : TileParameter<T, Out2D<T>, ParameterKind::write> {};
 
 // The parameters of a callable that has one call operator.
 template <class F>

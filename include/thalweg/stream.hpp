@@ -40,6 +40,7 @@
 #include "thalweg/device.hpp"
 #include "thalweg/event.hpp"
 #include "thalweg/future.hpp"
+#include "thalweg/indirect.hpp"
 #include "thalweg/kernel.hpp"
 #include "thalweg/task.hpp"
 #include "thalweg/timeline.hpp"
@@ -50,32 +51,32 @@ namespace detail {
 THALWEG_EXPORT Error no_host_memory(std::uint64_t size_bytes, Site site);
 
 struct DeclaredAccess {
-  ViewParts view;
+  TileParts view;
   AccessMode mode = AccessMode::read;
 };
 }  // namespace detail
 
-// What a host function touches: `{reads(a), writes(b)}`. Made in the call; the views must live
-// until the call returns.
-template <Viewable V>
+// What a host function touches: `{reads(a), writes(b)}`, of a View, an Array or a View2D. Made in
+// the call; the views must live until the call returns.
+template <AnyView V>
 detail::DeclaredAccess reads(const V& view) noexcept {
-  return {detail::ViewTraits<V>::parts(view), AccessMode::read};
+  return {detail::parts_of(view), AccessMode::read};
 }
-template <Viewable V>
+template <AnyView V>
 detail::DeclaredAccess writes(const V& view) noexcept {
   static_assert(!std::is_const_v<ElementOf<V>>, "A View<const T> can only be read.");
-  return {detail::ViewTraits<V>::parts(view), AccessMode::write};
+  return {detail::parts_of(view).as_written(), AccessMode::write};
 }
-template <Viewable V>
+template <AnyView V>
 detail::DeclaredAccess updates(const V& view) noexcept {
   static_assert(!std::is_const_v<ElementOf<V>>, "A View<const T> can only be read.");
-  return {detail::ViewTraits<V>::parts(view), AccessMode::read_write};
+  return {detail::parts_of(view).as_written(), AccessMode::read_write};
 }
 // Orders with every other access to the bytes of the view, and touches none. All `orders` of one
 // memory are ordered with one another, those of empty views too.
-template <Viewable V>
+template <AnyView V>
 detail::DeclaredAccess orders(const V& view) noexcept {
-  return {detail::ViewTraits<V>::parts(view), AccessMode::token};
+  return {detail::parts_of(view), AccessMode::token};
 }
 
 using Accesses = std::initializer_list<detail::DeclaredAccess>;
@@ -113,47 +114,60 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   // begun runs to its end. The bytes a stopped task would have written keep their old values.
   Stream with_stop_token(std::stop_token stop) const;
 
-  // Runs `kernel` on every cell of `grid`, with a View or Array for each span or Out parameter and
-  // a value for each scalar. No cells are fine.
+  // Runs `kernel` on every cell of `grid`, with a View or Array for each span or Out parameter, a
+  // View2D for each Span2D or Out2D, and a value for each scalar. No cells are fine.
   // Errors: invalid_size, when a count is below zero, there are more than 2^40 cells, y or z is
   //         2^32 or more, or the arguments have more than 4096 bytes.
   template <class F, class... Args>
   Result<Task> launch(const Kernel<F>& kernel, const Grid& grid, const Args&... args) const;
 
-  // Sets each element of `to` to `value`.
+  // As launch(), over a grid that the device reads from a View or Array of one Extent when the
+  // launch's turn comes: this is a read of those bytes, ordered like any other. The kernel may
+  // write them: the grid is read before its first cell.
+  // Errors: invalid_size, unless the view has one element. A grid that launch() would refuse is
+  //         found later: no cell runs, and the error sink is told task_failed.
+  template <class F, class... Args>
+  Result<Task> launch_indirect(const Kernel<F>& kernel, const IndirectGrid& grid,
+                               const Args&... args) const;
+
+  // Sets each element of `to`, a View, an Array or a View2D, to `value`.
   // Errors: unsupported, unless an element has 1, 2, 4, 8 or 16 bytes.
-  template <Viewable V>
+  template <AnyView V>
   Result<Task> fill(const V& to, const ElementOf<V>& value, Site site = Site::current()) const {
     static_assert(!std::is_const_v<ElementOf<V>>, "A View<const T> can only be read.");
-    return fill_bytes(detail::ViewTraits<V>::parts(to), &value, site);
+    return fill_bytes(detail::parts_of(to), &value, site);
   }
 
-  // Copies all elements. The counts are equal and the ranges do not overlap; otherwise invalid_size
-  // or invalid_argument. One of the two may be memory of another device of the same backend:
-  // `unsupported` where the backend does not copy between its devices.
-  template <Viewable To, Viewable From>
+  // Copies all elements: between Views or Arrays of one count, between two View2D of one width and
+  // height, or between a View2D and the width * height elements of a View, which are its rows one
+  // after the other.
+  // One of the two may be memory of another device of the same backend.
+  // Errors: invalid_size, when the counts differ; unsupported, where the backend does not copy
+  //         between its devices; invalid_argument, when a byte is in both. Of two
+  //         View2D with different pitches in one memory that lie between one another, more than
+  //         2^20 rows count as all the bytes from the first to the last.
+  template <AnyView To, AnyView From>
     requires std::same_as<ElementOf<To>, std::remove_const_t<ElementOf<From>>>
   Result<Task> copy(const To& to, const From& from, Site site = Site::current()) const {
-    return copy_bytes(detail::ViewTraits<To>::parts(to), detail::ViewTraits<From>::parts(from),
-                      site);
+    return copy_bytes(detail::parts_of(to), detail::parts_of(from), site);
   }
 
-  // Uploads `from`, which is copied before the call returns. The counts are equal.
-  template <Viewable To>
+  // Uploads `from`, which is copied before the call returns. The counts are equal; of a View2D
+  // `from` holds the rows one after the other.
+  template <AnyView To>
   Result<Task> upload(const To& to, std::span<const ElementOf<To>> from,
                       Site site = Site::current()) const {
-    return upload_copy(detail::ViewTraits<To>::parts(to), from.data(), from.size(), site);
+    return upload_copy(detail::parts_of(to), from.data(), from.size(), site);
   }
 
   // Uploads `from`, which is taken. The counts are equal; on refusal `from` is as it was.
-  template <Viewable To>
+  template <AnyView To>
   Result<Task> upload(const To& to, std::vector<ElementOf<To>>&& from,
                       Site site = Site::current()) const {
     using Owner = detail_Owner<ElementOf<To>>;
     auto owner = make_ref<Owner>(std::move(from));
     const auto& values = owner->values;
-    auto result =
-        upload_kept(detail::ViewTraits<To>::parts(to), values.data(), values.size(), owner, site);
+    auto result = upload_kept(detail::parts_of(to), values.data(), values.size(), owner, site);
     if (!result) from = std::move(owner->values);
     return result;
   }
@@ -167,29 +181,28 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   }
 
   // Uploads `from` without a copy: it stays as it is until the future is ready.
-  template <Viewable To>
+  template <AnyView To>
   Future<void> upload_borrowed(const To& to, std::span<const ElementOf<To>> from,
                                Site site = Site::current()) const {
     auto state = make_ref<detail::FutureState<void>>();
-    if (auto sent = upload_watched(detail::ViewTraits<To>::parts(to), from.data(), from.size(),
-                                   *state, site);
+    if (auto sent = upload_watched(detail::parts_of(to), from.data(), from.size(), *state, site);
         !sent)
       return std::move(sent).error();
     return Future<void>(std::move(state));
   }
 
-  // Reads the elements back into memory the future owns.
-  template <Viewable From>
+  // Reads the elements back into memory the future owns; of a View2D the rows one after the other.
+  template <AnyView From>
   Future<std::vector<std::remove_const_t<ElementOf<From>>>> read(
       const From& from, Site site = Site::current()) const {
     using Values = std::vector<std::remove_const_t<ElementOf<From>>>;
-    const detail::ViewParts parts = detail::ViewTraits<From>::parts(from);
+    const detail::TileParts parts = detail::parts_of(from);
     if (auto checked = check_view(parts, site); !checked) return std::move(checked).error();
     auto state = make_ref<detail::FutureState<Values>>();
     try {
-      state->value.resize(parts.count);
+      state->value.resize(parts.count());
     } catch (const std::exception&) {
-      return detail::no_host_memory(parts.count * parts.element_bytes, site);
+      return detail::no_host_memory(parts.count() * parts.element_bytes, site);
     }
     if (auto sent = read_watched(parts, state->value.data(), *state, site); !sent)
       return std::move(sent).error();
@@ -202,7 +215,8 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
                     Site site = Site::current()) const;
 
   // Work that is not the runtime's own, in its turn and ordered by its accesses: `function` gets
-  // the native queue and the bytes of each access, in their order. On cpu it does the work itself,
+  // the native queue and the bytes of each access, in their order: of a View2D those from its first
+  // to its last element. On cpu it does the work itself,
   // on a worker, inside a NoWaitScope. On a backend with native queues it is called before native()
   // returns and enqueues work on the queue. What it throws becomes task_failed, told to the error
   // sink. It must not destroy or synchronize the queue.
@@ -281,27 +295,35 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   const std::stop_token* stop() const noexcept { return stop_.stop_possible() ? &stop_ : nullptr; }
   Result<Task> native_packed(Accesses accesses, UniqueFunction function, Site site) const;
 
-  Result<void> check_shape(const detail::ViewParts& view, Site site) const;
-  Result<void> check_view(const detail::ViewParts& view, Site site) const;
-  Result<Task> fill_bytes(const detail::ViewParts& to, const void* element, Site site) const;
-  Result<Task> copy_bytes(const detail::ViewParts& to, const detail::ViewParts& from,
+  Result<void> check_shape(const detail::TileParts& view, Site site) const;
+  Result<void> check_view(const detail::TileParts& view, Site site) const;
+  Result<Task> fill_bytes(const detail::TileParts& to, const void* element, Site site) const;
+  Result<Task> copy_bytes(const detail::TileParts& to, const detail::TileParts& from,
                           Site site) const;
-  Result<Task> upload_copy(const detail::ViewParts& to, const void* from, std::uint64_t count,
+  Result<Task> upload_copy(const detail::TileParts& to, const void* from, std::uint64_t count,
                            Site site) const;
-  Result<Task> upload_kept(const detail::ViewParts& to, const void* from, std::uint64_t count,
+  Result<Task> upload_kept(const detail::TileParts& to, const void* from, std::uint64_t count,
                            Ref<Counted> keep, Site site) const;
-  Result<void> upload_watched(const detail::ViewParts& to, const void* from, std::uint64_t count,
+  Result<void> upload_watched(const detail::TileParts& to, const void* from, std::uint64_t count,
                               detail::FutureBase& future, Site site) const;
-  Result<void> read_watched(const detail::ViewParts& from, void* to, detail::FutureBase& future,
+  Result<void> read_watched(const detail::TileParts& from, void* to, detail::FutureBase& future,
                             Site site) const;
   Result<void> submit_watched(neutral::Task& task, detail::FutureBase& future) const;
+  // With room for so many accesses more than the arguments have.
+  template <std::size_t More, class F, class SomeGrid, class... Args>
+  Result<Task> launch_on(const Kernel<F>& kernel, const SomeGrid& grid, const Args&... args) const;
   Result<Task> launch_packed(const KernelCode* code, const Grid& grid,
                              std::span<const Access> accesses,
                              std::span<const std::byte> packed) const;
 
+  // The last access is that of the extent.
+  Result<Task> launch_packed(const KernelCode* code, const IndirectGrid& grid,
+                             std::span<const Access> accesses,
+                             std::span<const std::byte> packed) const;
+
   // The error of a launch with a view that is not well formed.
-  Error launch_misuse(const KernelCode* code, const Grid& grid,
-                      std::span<const detail::ViewParts> views) const;
+  Error launch_misuse(const KernelCode* code, Site site,
+                      std::span<const detail::TileParts> views) const;
 
   Ref<detail::QueueCore> core_;
   std::stop_token stop_;
@@ -342,8 +364,18 @@ struct Packing {
 template <class P, class Arg>
 constexpr void check_argument() noexcept {
   using Traits = ParameterTraits<P>;
-  if constexpr (Traits::is_view) {
-    static_assert(Viewable<Arg>, "This parameter of the kernel takes a View or an Array.");
+  if constexpr (Traits::is_view && Traits::is_tile != Viewable2D<Arg>) {
+    static_assert(
+        !Traits::is_tile,
+        "This parameter of the kernel, a Span2D or an Out2D, takes a View2D: View::tile() "
+        "makes one.");
+    static_assert(
+        !Viewable2D<Arg>,
+        "This parameter of the kernel, a std::span or an Out, takes a View or an Array; a "
+        "View2D is taken as Span2D or Out2D.");
+  } else if constexpr (Traits::is_view && !AnyView<Arg>) {
+    static_assert(AnyView<Arg>, "This parameter of the kernel takes a View or an Array.");
+  } else if constexpr (Traits::is_view) {
     using Given = ElementOf<Arg>;
     using Wanted = typename Traits::Element;
     static_assert(std::is_same_v<std::remove_const_t<Given>, std::remove_const_t<Wanted>>,
@@ -356,6 +388,13 @@ constexpr void check_argument() noexcept {
   }
 }
 
+// A view as the kernel's parameter uses it.
+template <class P, AnyView V>
+TileParts view_for(const V& view) noexcept {
+  const TileParts parts = parts_of(view);
+  return ParameterTraits<P>::parameter.kind == ParameterKind::read ? parts : parts.as_written();
+}
+
 // Packs one argument at byte `At`.
 template <class P, std::size_t At, class Arg, class Pack>
 void pack(const Arg& arg, Pack& pack) noexcept {
@@ -364,7 +403,18 @@ void pack(const Arg& arg, Pack& pack) noexcept {
   if constexpr (!Traits::is_view) {
     const P value = static_cast<P>(arg);
     std::memcpy(pack.packed + At, &value, sizeof(P));
-  } else {
+  } else if constexpr (Traits::is_tile && Viewable2D<Arg>) {
+    constexpr AccessMode kMode = mode_of(Traits::parameter.kind);
+    const TileParts tile = view_for<P>(arg);
+    if (!well_formed(tile)) [[unlikely]] {
+      pack.well_formed = false;
+      return;
+    }
+    const TileArgument rows{tile.memory->address + tile.offset_bytes, tile.width, tile.height,
+                            tile.pitch};
+    std::memcpy(pack.packed + At, &rows, sizeof(rows));
+    new (pack.accesses + sizeof(Access) * pack.count++) Access(access_of(tile, kMode));
+  } else if constexpr (!Traits::is_tile && Viewable<Arg>) {
     const ViewParts view = ViewTraits<Arg>::parts(arg);
     if (!well_formed(view)) [[unlikely]] {
       pack.well_formed = false;
@@ -378,36 +428,72 @@ void pack(const Arg& arg, Pack& pack) noexcept {
 }
 
 // The views among the arguments, for an error message.
-template <class Arg>
-void add_view(const Arg& arg, ViewParts*& next) noexcept {
-  if constexpr (Viewable<Arg>) *next++ = ViewTraits<Arg>::parts(arg);
+template <class P, class Arg>
+void add_view(const Arg& arg, TileParts*& next) noexcept {
+  if constexpr (AnyView<Arg>) *next++ = view_for<P>(arg);
 }
+
+// What the launches of a kernel do with their arguments.
+template <class Code, class Indices = std::make_index_sequence<Code::kCount>>
+struct Arguments;
+
+template <class Code, std::size_t... I>
+struct Arguments<Code, std::index_sequence<I...>> {
+  using Parameters = typename Code::Parameters;
+  static constexpr std::size_t kPackedBytes = Code::kOffsets.back();
+  using Views = std::array<TileParts, Code::kCount + 1>;
+
+  template <class Pack, class... Args>
+  static void pack_all(Pack& packing, const Args&... args) noexcept {
+    (pack<std::tuple_element_t<I, Parameters>, Code::kOffsets[I]>(args, packing), ...);
+  }
+
+  // Returns how many there are.
+  template <class... Args>
+  static std::size_t list_views(Views& views, const Args&... args) noexcept {
+    TileParts* next = views.data();
+    (add_view<std::tuple_element_t<I, Parameters>>(args, next), ...);
+    return static_cast<std::size_t>(next - views.data());
+  }
+};
 
 }  // namespace detail
 
 template <class F, class... Args>
 Result<Task> Stream::launch(const Kernel<F>& kernel, const Grid& grid, const Args&... args) const {
+  return launch_on<0>(kernel, grid, args...);
+}
+
+template <class F, class... Args>
+Result<Task> Stream::launch_indirect(const Kernel<F>& kernel, const IndirectGrid& grid,
+                                     const Args&... args) const {
+  return launch_on<1>(kernel, grid, args...);
+}
+
+template <std::size_t More, class F, class SomeGrid, class... Args>
+Result<Task> Stream::launch_on(const Kernel<F>& kernel, const SomeGrid& grid,
+                               const Args&... args) const {
   using Code = typename Kernel<F>::Code;
-  using Parameters = typename Code::Parameters;
   static_assert(sizeof...(Args) == Code::kCount,
                 "A launch takes one argument for each parameter of the kernel but the Cell.");
   if constexpr (sizeof...(Args) == Code::kCount) {
-    constexpr std::size_t kPackedBytes = Code::kOffsets.back();
-    detail::Packing<Code::kCount, kPackedBytes> packing;
-    [&]<std::size_t... I>(std::index_sequence<I...>) {
-      (detail::pack<std::tuple_element_t<I, Parameters>, Code::kOffsets[I]>(args, packing), ...);
-    }(std::index_sequence_for<Args...>{});
+    using Arguments = detail::Arguments<Code>;
+    detail::Packing<Code::kCount + More, Arguments::kPackedBytes> packing;
+    Arguments::pack_all(packing, args...);
     if (!packing.well_formed) [[unlikely]] {
-      std::array<detail::ViewParts, Code::kCount + 1> views;
-      detail::ViewParts* next = views.data();
-      (detail::add_view(args, next), ...);
-      const std::span<const detail::ViewParts> view_list(
-          views.data(), static_cast<std::size_t>(next - views.data()));
-      return launch_misuse(kernel.code(), grid, view_list);
+      typename Arguments::Views views;
+      const std::size_t count = Arguments::list_views(views, args...);
+      const std::span<const detail::TileParts> view_list(views.data(), count);
+      return launch_misuse(kernel.code(), grid.site(), view_list);
+    }
+    if constexpr (More != 0) {
+      const View<const Extent>& extent = grid.extent();
+      new (packing.accesses + sizeof(Access) * packing.count++) Access(detail::access_of(
+          detail::ViewTraits<View<const Extent>>::parts(extent), AccessMode::read));
     }
     const Access* const accesses = std::launder(reinterpret_cast<const Access*>(packing.accesses));
     const std::span<const Access> access_list(accesses, packing.count);
-    const std::span<const std::byte> packed(packing.packed, kPackedBytes);
+    const std::span<const std::byte> packed(packing.packed, Arguments::kPackedBytes);
     return launch_packed(kernel.code(), grid, access_list, packed);
   }
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/handle.hpp"
+#include "thalweg/base/forked.hpp"
 #include "thalweg/base/log.hpp"
 
 namespace thalweg::detail {
@@ -23,10 +24,12 @@ void FutureBase::accepted(Ref<DeviceCore> device, order::Point point) noexcept {
   point_ = point;
 }
 
-bool FutureBase::ready() const noexcept { return device_->passed(point_); }
+bool FutureBase::ready() const noexcept { return forked() || device_->passed(point_); }
 
-void FutureBase::on_complete(UniqueFunction function) const {
+Result<void> FutureBase::on_complete(UniqueFunction function, Site site) const {
+  if (forked()) return forked_error(site);
   device_->on_passed(point_, std::move(function));
+  return {};
 }
 
 Error no_function(Site site) { return no_callback(site); }

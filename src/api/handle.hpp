@@ -21,9 +21,4 @@ inline Error no_callback(std::source_location site) {
   return Error(ErrorKind::invalid_argument, "A callback is empty.", site);
 }
 
-struct ViewParts;
-
-// What is wrong with a view that is not well formed.
-Error view_misuse(const ViewParts& view, std::source_location site);
-
 }  // namespace thalweg::detail

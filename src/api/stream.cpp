@@ -9,39 +9,20 @@
 #include <utility>
 
 #include "api/handle.hpp"
+#include "api/rows.hpp"
 
 namespace thalweg {
 namespace {
 
 using detail::access_of;
 using detail::DeclaredAccess;
+using detail::misuse;
 using detail::no_handle;
-using detail::ViewParts;
+using detail::TileParts;
 using detail::well_formed;
 
-constexpr std::uint64_t kCellsMax = std::uint64_t{1} << 40;
-constexpr std::uint64_t kRowsMax = 0xffffffff;  // In y and in z.
 constexpr std::size_t kArgumentBytesMax = 4096;
 constexpr std::size_t kAccessesMax = 256;
-
-// What is wrong with a view that is not well formed. Cold: apart from the path of a submission.
-[[gnu::cold]] Error misuse(const ViewParts& view, std::source_location site) {
-  if (view.memory == nullptr) return no_handle("view", site);
-  if (view.offset_bytes == detail::kOutside)
-    return Error(
-        ErrorKind::invalid_argument,
-        fmt::format("A subview of {} elements is outside the view it was made of.", view.count),
-        site);
-  if (((view.memory->address + view.offset_bytes) & (view.alignment_bytes - 1)) != 0)
-    return Error(ErrorKind::invalid_argument,
-                 fmt::format("A view at byte {} is not aligned to its elements' {} bytes.",
-                             view.offset_bytes, view.alignment_bytes),
-                 site);
-  return Error(ErrorKind::invalid_argument,
-               fmt::format("{} elements of {} bytes are outside memory of {} bytes.", view.count,
-                           view.element_bytes, view.memory->size_bytes),
-               site);
-}
 
 [[gnu::cold]] Error bad_grid(const Grid& grid) {
   const Extent& extent = grid.extent();
@@ -59,23 +40,25 @@ constexpr std::size_t kAccessesMax = 256;
                grid.site());
 }
 
-[[gnu::cold]] Error no_callable(const KernelCode& code, std::source_location site) {
-  return Error(ErrorKind::invalid_argument,
-               fmt::format("Kernel `{}` is a null function pointer.", code.name()), site);
-}
-
-[[gnu::cold]] Error too_many_arguments(const KernelCode& code, std::size_t bytes,
-                                       std::source_location site) {
+// What is wrong with a kernel, or with `bytes` of arguments for it.
+[[gnu::cold]] Error bad_code(const KernelCode& code, std::size_t bytes, std::source_location site) {
+  if (bytes <= kArgumentBytesMax)
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("Kernel `{}` is a null function pointer.", code.name()), site);
   return Error(ErrorKind::invalid_size,
                fmt::format("The arguments of kernel `{}` have {} bytes; the limit is {}.",
                            code.name(), bytes, kArgumentBytesMax),
                site);
 }
 
-Result<void> check_counts(const ViewParts& to, std::uint64_t count, std::source_location site) {
-  if (to.count == count) return {};
-  return Error(ErrorKind::invalid_size,
-               fmt::format("{} elements do not fit a view of {}.", count, to.count), site);
+Result<void> check_counts(const TileParts& to, std::uint64_t count, std::source_location site) {
+  if (to.count() == count) [[likely]]
+    return {};
+  return Error(
+      ErrorKind::invalid_size,
+      to.tile ? fmt::format("{} elements do not fit a tile of {} x {}.", count, to.width, to.height)
+              : fmt::format("{} elements do not fit a view of {}.", count, to.width),
+      site);
 }
 
 Result<Task> named(const detail::QueueCore& queue, Result<order::Point>&& point) {
@@ -116,19 +99,15 @@ neutral::Task transfer(neutral::TaskKind kind, std::string_view name, const Acce
 
 }  // namespace
 
-Error detail::view_misuse(const ViewParts& view, std::source_location site) {
-  return misuse(view, site);
-}
-
 std::vector<NativeBytes> detail::native_bytes(Accesses accesses) {
   std::vector<NativeBytes> list;
   list.reserve(accesses.size());
   for (const DeclaredAccess& declared : accesses) {
-    const ViewParts& view = declared.view;
     // One that is not well formed is refused later.
-    if (!well_formed(view)) continue;
-    list.push_back({view.memory->address + view.offset_bytes, view.count * view.element_bytes,
-                    view.memory->resource, view.offset_bytes});
+    if (!well_formed(declared.view)) continue;
+    const Access access = access_of(declared.view, declared.mode);
+    list.push_back({access.address(), access.end() - access.offset, access.allocation->resource,
+                    access.offset});
   }
   return list;
 }
@@ -163,7 +142,7 @@ Stream Stream::with_stop_token(std::stop_token stop) const {
 }
 
 // All but the range, which the runtime checks.
-Result<void> Stream::check_shape(const ViewParts& view, Site site) const {
+Result<void> Stream::check_shape(const TileParts& view, Site site) const {
   if (!core_) return no_handle("stream", site);
   if (!well_formed(view)) [[unlikely]]
     return misuse(view, site);
@@ -171,20 +150,21 @@ Result<void> Stream::check_shape(const ViewParts& view, Site site) const {
 }
 
 // For a caller that takes memory before it submits.
-Result<void> Stream::check_view(const ViewParts& view, Site site) const {
+Result<void> Stream::check_view(const TileParts& view, Site site) const {
   THALWEG_TRY(check_shape(view, site));
-  const std::uint64_t bytes = view.count * view.element_bytes;
-  if (view.offset_bytes <= view.memory->size_bytes &&
-      bytes <= view.memory->size_bytes - view.offset_bytes)
+  // Rows that overlap count more bytes than they span: the span was found not to overflow.
+  const Access access = access_of(view, AccessMode::read);
+  const std::uint64_t bytes = access.end() - access.offset;
+  if (access.offset <= view.memory->size_bytes && bytes <= view.memory->size_bytes - access.offset)
     return {};
   return Error(ErrorKind::invalid_argument,
                fmt::format("{} bytes from byte {} are outside memory of {} bytes.", bytes,
-                           view.offset_bytes, view.memory->size_bytes),
+                           access.offset, view.memory->size_bytes),
                site);
 }
 
-Result<Task> Stream::fill_bytes(const ViewParts& to, const void* element, Site site) const {
-  THALWEG_TRY(check_shape(to, site));
+Result<Task> Stream::fill_bytes(const TileParts& to, const void* element, Site site) const {
+  THALWEG_TRY(check_shape(to.as_written(), site));
   if (to.element_bytes > sizeof(neutral::Task::pattern) ||
       sizeof(neutral::Task::pattern) % to.element_bytes != 0)
     return Error(ErrorKind::unsupported,
@@ -203,20 +183,16 @@ Result<Task> Stream::fill_bytes(const ViewParts& to, const void* element, Site s
   return named(*core_, core_->submit(task, {}));
 }
 
-Result<Task> Stream::copy_bytes(const ViewParts& to, const ViewParts& from, Site site) const {
-  THALWEG_TRY(check_shape(to, site));
+Result<Task> Stream::copy_bytes(const TileParts& to, const TileParts& from, Site site) const {
+  THALWEG_TRY(check_shape(to.as_written(), site));
   THALWEG_TRY(check_shape(from, site));
-  THALWEG_TRY(check_counts(to, from.count, site));
-  const std::array<Access, 2> accesses{access_of(to, AccessMode::write),
-                                       access_of(from, AccessMode::read)};
-  const std::uint64_t apart = to.offset_bytes > from.offset_bytes
-                                  ? to.offset_bytes - from.offset_bytes
-                                  : from.offset_bytes - to.offset_bytes;
-  if (to.memory == from.memory && apart < accesses[0].row_bytes)
-    return Error(ErrorKind::invalid_argument,
-                 fmt::format("A copy of {} bytes from byte {} to byte {} of one buffer overlaps.",
-                             accesses[0].row_bytes, from.offset_bytes, to.offset_bytes),
-                 site);
+  if (to.tile && from.tile) {
+    THALWEG_TRY(detail::check_same_shape(to, from, site));
+  } else {
+    THALWEG_TRY(check_counts(to, from.count(), site));
+  }
+  const std::array<Access, 2> accesses = detail::accesses_of_copy(to, from);
+  if (to.memory == from.memory) THALWEG_TRY(detail::check_apart(accesses[0], accesses[1], site));
   neutral::Task task;
   task.kind = neutral::TaskKind::copy;
   task.name = "copy";
@@ -226,9 +202,9 @@ Result<Task> Stream::copy_bytes(const ViewParts& to, const ViewParts& from, Site
   return named(*core_, core_->submit(task, {}));
 }
 
-Result<Task> Stream::upload_copy(const ViewParts& to, const void* from, std::uint64_t count,
+Result<Task> Stream::upload_copy(const TileParts& to, const void* from, std::uint64_t count,
                                  Site site) const {
-  THALWEG_TRY(check_shape(to, site));
+  THALWEG_TRY(check_shape(to.as_written(), site));
   THALWEG_TRY(check_counts(to, count, site));
   const Access access = access_of(to, AccessMode::write);
   neutral::Task task = transfer(neutral::TaskKind::upload, "upload", access, stop(), site);
@@ -236,9 +212,9 @@ Result<Task> Stream::upload_copy(const ViewParts& to, const void* from, std::uin
   return named(*core_, core_->upload_copy(task));
 }
 
-Result<Task> Stream::upload_kept(const ViewParts& to, const void* from, std::uint64_t count,
+Result<Task> Stream::upload_kept(const TileParts& to, const void* from, std::uint64_t count,
                                  Ref<Counted> keep, Site site) const {
-  THALWEG_TRY(check_shape(to, site));
+  THALWEG_TRY(check_shape(to.as_written(), site));
   THALWEG_TRY(check_counts(to, count, site));
   const Access access = access_of(to, AccessMode::write);
   neutral::Task task = transfer(neutral::TaskKind::upload, "upload", access, stop(), site);
@@ -246,9 +222,9 @@ Result<Task> Stream::upload_kept(const ViewParts& to, const void* from, std::uin
   return named(*core_, core_->submit(task, std::move(keep)));
 }
 
-Result<void> Stream::upload_watched(const ViewParts& to, const void* from, std::uint64_t count,
+Result<void> Stream::upload_watched(const TileParts& to, const void* from, std::uint64_t count,
                                     detail::FutureBase& future, Site site) const {
-  THALWEG_TRY(check_shape(to, site));
+  THALWEG_TRY(check_shape(to.as_written(), site));
   THALWEG_TRY(check_counts(to, count, site));
   const Access access = access_of(to, AccessMode::write);
   neutral::Task task = transfer(neutral::TaskKind::upload, "upload_borrowed", access, stop(), site);
@@ -256,7 +232,7 @@ Result<void> Stream::upload_watched(const ViewParts& to, const void* from, std::
   return submit_watched(task, future);
 }
 
-Result<void> Stream::read_watched(const ViewParts& from, void* to, detail::FutureBase& future,
+Result<void> Stream::read_watched(const TileParts& from, void* to, detail::FutureBase& future,
                                   Site site) const {
   const Access access = access_of(from, AccessMode::read);
   neutral::Task task = transfer(neutral::TaskKind::read_back, "read", access, stop(), site);
@@ -272,9 +248,8 @@ Result<void> Stream::submit_watched(neutral::Task& task, detail::FutureBase& fut
   return {};
 }
 
-[[gnu::cold]] Error Stream::launch_misuse(const KernelCode* code, const Grid& grid,
-                                          std::span<const ViewParts> views) const {
-  const Site site = grid.site();
+[[gnu::cold]] Error Stream::launch_misuse(const KernelCode* code, Site site,
+                                          std::span<const TileParts> views) const {
   if (!core_) return no_handle("stream", site);
   if (code == nullptr) return no_handle("kernel", site);
   std::size_t bad = 0;
@@ -286,27 +261,46 @@ Result<void> Stream::submit_watched(neutral::Task& task, detail::FutureBase& fut
 Result<Task> Stream::launch_packed(const KernelCode* code, const Grid& grid,
                                    std::span<const Access> accesses,
                                    std::span<const std::byte> packed) const {
-  const Extent& extent = grid.extent();
-  std::uint64_t cells = 0;
   if (!core_) [[unlikely]]
     return no_handle("stream", grid.site());
   if (code == nullptr) [[unlikely]]
     return no_handle("kernel", grid.site());
-  if (grid.negative() || __builtin_mul_overflow(extent.x, extent.y, &cells) ||
-      __builtin_mul_overflow(cells, extent.z, &cells) || cells > kCellsMax ||
-      (extent.y | extent.z) > kRowsMax) [[unlikely]]
+  if (grid.negative() || !launchable(grid.extent())) [[unlikely]]
     return bad_grid(grid);
-  if (packed.size() > kArgumentBytesMax) [[unlikely]]
-    return too_many_arguments(*code, packed.size(), grid.site());
-  if (!code->runnable()) [[unlikely]]
-    return no_callable(*code, grid.site());
+  if (packed.size() > kArgumentBytesMax || !code->runnable()) [[unlikely]]
+    return bad_code(*code, packed.size(), grid.site());
   neutral::Task task;
   task.kind = neutral::TaskKind::kernel;
   task.name = code->name();
   task.site = grid.site();
   task.accesses = accesses;
   task.code = code;
-  task.extent = extent;
+  task.extent = grid.extent();
+  task.arguments = packed;
+  task.stop = stop();
+  return named(*core_, core_->submit(task, {}));
+}
+
+Result<Task> Stream::launch_packed(const KernelCode* code, const IndirectGrid& grid,
+                                   std::span<const Access> accesses,
+                                   std::span<const std::byte> packed) const {
+  if (!core_) return no_handle("stream", grid.site());
+  if (code == nullptr) return no_handle("kernel", grid.site());
+  if (const TileParts extent = detail::parts_of(grid.extent()); !well_formed(extent))
+    return misuse(extent, grid.site()).with_context(fmt::format("kernel `{}`, grid", code->name()));
+  if (const std::uint64_t count = grid.extent().count(); count != 1)
+    return Error(ErrorKind::invalid_size,
+                 fmt::format("The grid of kernel `{}` is a view of {} extents; it takes exactly 1.",
+                             code->name(), count),
+                 grid.site());
+  if (packed.size() > kArgumentBytesMax || !code->runnable())
+    return bad_code(*code, packed.size(), grid.site());
+  neutral::Task task;
+  task.kind = neutral::TaskKind::indirect;
+  task.name = code->name();
+  task.site = grid.site();
+  task.accesses = accesses;
+  task.code = code;
   task.arguments = packed;
   task.stop = stop();
   return named(*core_, core_->submit(task, {}));

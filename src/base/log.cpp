@@ -8,6 +8,8 @@
 #include <mutex>
 #include <utility>
 
+#include "thalweg/base/forked.hpp"
+
 namespace thalweg {
 namespace {
 
@@ -19,6 +21,7 @@ class Slot {
   void set(Hook hook) {
     // The former hook is destroyed without the lock: what it captured may log.
     auto next = hook ? std::make_shared<const Hook>(std::move(hook)) : nullptr;
+    if (detail::forked()) return;
     std::lock_guard lock(mutex_);
     hook_.swap(next);
     present_.store(hook_ != nullptr, std::memory_order_release);
@@ -29,6 +32,7 @@ class Slot {
   template <class... Args>
   bool call(const Args&... args) {
     std::shared_ptr<const Hook> hook;
+    if (detail::forked()) return false;
     {
       std::lock_guard lock(mutex_);
       hook = hook_;

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "thalweg/base/forked.hpp"
+
 namespace thalweg {
 
 using std::chrono::nanoseconds;
@@ -13,7 +15,7 @@ nanoseconds VirtualClock::now() const noexcept {
 }
 
 void VirtualClock::advance(nanoseconds by) noexcept {
-  if (by <= nanoseconds::zero()) return;
+  if (by <= nanoseconds::zero() || detail::forked()) return;
   std::unique_lock lock(mutex_);
   target_ = target_ > nanoseconds::max() - by ? nanoseconds::max() : target_ + by;
   while (first_ != nullptr && first_->when <= target_) {
@@ -33,6 +35,7 @@ void VirtualClock::advance(nanoseconds by) noexcept {
 }
 
 bool VirtualClock::add(Alarm& alarm) const noexcept {
+  if (detail::forked()) return false;
   {
     const std::lock_guard lock(mutex_);
     if (alarm.when > now()) {
@@ -56,6 +59,7 @@ bool VirtualClock::add(Alarm& alarm) const noexcept {
 
 // A null `previous` with `first_` elsewhere is the mark of an alarm that is in no list.
 bool VirtualClock::remove(Alarm& alarm) const noexcept {
+  if (detail::forked()) return false;
   const std::lock_guard lock(mutex_);
   if (alarm.previous == nullptr && first_ != &alarm) return false;
   if (alarm.next != nullptr) alarm.next->previous = alarm.previous;
@@ -67,6 +71,7 @@ bool VirtualClock::remove(Alarm& alarm) const noexcept {
 }
 
 std::size_t VirtualClock::alarms() const noexcept {
+  if (detail::forked()) return 0;
   const std::lock_guard lock(mutex_);
   return alarms_;
 }

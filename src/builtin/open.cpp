@@ -13,9 +13,11 @@
 #include "backends/cpu/device.hpp"
 #include "builtin/names.hpp"
 #include "os/memory.hpp"
+#include "os/process.hpp"
 #include "os/real_clock.hpp"
 #include "os/thread.hpp"
 #include "thalweg/backends.hpp"
+#include "thalweg/base/forked.hpp"
 #include "thalweg/device.hpp"
 #include "thalweg/runtime/open.hpp"
 
@@ -101,6 +103,8 @@ Result<runtime::OpenedDriver> open_cpu(const DeviceName& parsed, std::string_vie
 Result<runtime::OpenedDriver> runtime::open_driver(std::string_view name,
                                                    const DeviceOptions& options,
                                                    std::source_location site) {
+  if (detail::forked()) return detail::forked_error(site);
+  os::watch_forks();
   THALWEG_TRY_ASSIGN(const DeviceName parsed, builtin::parse_name(name, site));
   if (parsed.backend == "cpu") return open_cpu(parsed, name, options, site);
   return Error(ErrorKind::not_found,
@@ -117,7 +121,8 @@ std::vector<BackendInfo> backends() {
   constexpr double kGiB = 1024.0 * 1024.0 * 1024.0;
   BackendInfo cpu;
   cpu.name = "cpu";
-  cpu.available = true;
+  cpu.available = !detail::forked();
+  if (!cpu.available) cpu.reason = detail::forked_error(std::source_location::current()).message();
   cpu.devices.push_back(fmt::format("{} processors, {:.1f} GiB", os::processors(),
                                     static_cast<double>(os::physical_memory_bytes()) / kGiB));
   return {std::move(cpu)};

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "os/futex.hpp"
+#include "os/process.hpp"
 #include "os/thread.hpp"
 #include "sync/lock.hpp"
 #include "sync/timeline.hpp"
@@ -29,6 +30,7 @@ void call_now(UniqueFunction& function) noexcept {
   } catch (...) {
     report("something that is no std::exception");
   }
+  os::end_forked_child();
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include "base/plant.hpp"
 #include "runtime/after.hpp"
 #include "runtime/device.hpp"
+#include "thalweg/base/forked.hpp"
 
 namespace thalweg::runtime {
 
@@ -81,6 +82,7 @@ const OpenView* Allocation::open_against(const Access& access) {
 
 Result<HostMapping> Allocation::map(std::uint64_t offset, std::uint64_t bytes, AccessMode mode,
                                     bool may_wait, Deadline deadline, Site site) {
+  if (thalweg::detail::forked()) return thalweg::detail::forked_error(site);
   if (!host_)
     return Error(ErrorKind::unsupported,
                  fmt::format("Memory of device `{}` cannot be mapped.", device_->name()), site);
@@ -121,7 +123,7 @@ Result<HostMapping> Allocation::map(std::uint64_t offset, std::uint64_t bytes, A
 }
 
 void Allocation::unmap(std::uint64_t ticket) noexcept {
-  if (ticket == 0) return;
+  if (ticket == 0 || thalweg::detail::forked()) return;
   const sync::Locked submission(Registry::instance().submission());
   record().close(ticket);
 }

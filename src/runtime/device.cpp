@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "os/process.hpp"
 #include "os/real_clock.hpp"
 #include "os/thread.hpp"
 #include "runtime/after.hpp"
@@ -20,6 +21,8 @@ namespace thalweg::runtime {
 
 using thalweg::detail::AllocationCore;
 using thalweg::detail::EventCore;
+using thalweg::detail::forked;
+using thalweg::detail::forked_error;
 using thalweg::detail::QueueCore;
 using thalweg::detail::TimelineCore;
 
@@ -43,6 +46,7 @@ Device::~Device() {
 }
 
 Result<Ref<QueueCore>> Device::create_queue(const StreamOptions& options, Site site) {
+  if (forked()) return forked_error(site);
   const PriorityRange range = priority_range();
   if (!range.contains(options.priority))
     return Error(ErrorKind::invalid_argument,
@@ -58,6 +62,7 @@ Result<Ref<QueueCore>> Device::create_queue(const StreamOptions& options, Site s
 // A native queue maps to one queue object: one that is known gets another handle.
 Result<Ref<QueueCore>> Device::adopt_queue(NativeHandle handle, Ownership ownership,
                                            const StreamOptions& options, Site site) {
+  if (forked()) return forked_error(site);
   Ref<QueueCore> known = queues_.with([handle](const Queues& queues) {
     for (Queue* const queue : queues.live)
       if (queue->raw() == handle && queue->try_retain()) return Ref<QueueCore>::adopt(queue);
@@ -125,7 +130,8 @@ void Device::forget(Queue& queue) noexcept {
   });
 }
 
-Result<Ref<EventCore>> Device::create_event(bool timed, Site) {
+Result<Ref<EventCore>> Device::create_event(bool timed, Site site) {
+  if (forked()) return forked_error(site);
   Event* const used = events_.with([](Events& events) -> Event* {
     if (events.free.empty()) {
       ++events.made;
@@ -155,6 +161,7 @@ void Device::recycle(Event* event) noexcept {
 
 Result<Ref<AllocationCore>> Device::adopt_memory(void* memory, std::uint64_t size_bytes,
                                                  UniqueFunction& deleter, Site site) {
+  if (forked()) return forked_error(site);
   const auto address = reinterpret_cast<std::uint64_t>(memory);
   std::uint64_t end = 0;
   if (size_bytes != 0 && memory == nullptr)
@@ -184,7 +191,8 @@ Result<Ref<AllocationCore>> Device::adopt_memory(void* memory, std::uint64_t siz
                                                   std::move(deleter)));
 }
 
-Result<Ref<TimelineCore>> Device::create_timeline(std::uint64_t value, Site) {
+Result<Ref<TimelineCore>> Device::create_timeline(std::uint64_t value, Site site) {
+  if (forked()) return forked_error(site);
   return Ref<TimelineCore>(make_ref<Timeline>(Ref<Device>::share(this), value));
 }
 
@@ -206,6 +214,7 @@ Result<void> Device::may_block(WaitReason reason, Deadline deadline, Site site) 
 }
 
 Result<void> Device::wait(order::Point point, WaitReason reason, Deadline deadline, Site site) {
+  if (forked()) return forked_error(site);
   if (runtime::passed(point)) return {};
   return blocked(reason, deadline, site, [&]() -> Result<void> {
     if (auto waited = driver_->wait(point, deadline)) return *std::move(waited);
@@ -217,6 +226,7 @@ Result<void> Device::wait(order::Point point, WaitReason reason, Deadline deadli
 }
 
 Result<void> Device::synchronize(Deadline deadline, Site site) {
+  if (forked()) return forked_error(site);
   order::PointSet tails;
   std::optional<Error> refusal;
   queues_.with([&](Queues& queues) {
@@ -253,6 +263,7 @@ void Device::on_passed(order::Point point, UniqueFunction function) {
 }
 
 bool Device::poll() noexcept {
+  if (forked()) return true;
   // Destroyed last, without a lock: callables of the program are among it.
   backend::Items freed;
   return queues_.with([&freed](Queues& queues) {
@@ -269,12 +280,14 @@ void Device::take_back(const backend::Block& block, order::PointSet uses) {
 }
 
 std::uint64_t Device::trim(std::uint64_t keep_bytes) noexcept {
+  if (forked()) return 0;
   return with_memory([&] {
     return driver_->device_memory().trim(keep_bytes) + driver_->host_memory().trim(keep_bytes);
   });
 }
 
 MemoryUsage Device::memory_usage(MemoryKind kind) const {
+  if (forked()) return {};
   const sync::Locked memory(memory_);
   const backend::MemoryUsageNumbers numbers = kind == MemoryKind::device
                                                   ? driver_->device_memory().usage()
@@ -293,6 +306,7 @@ MemoryUsage Device::memory_usage(MemoryKind kind) const {
 }
 
 Statistics Device::statistics() const {
+  if (forked()) return {};
   Statistics sum = queues_.with([](const Queues& queues) {
     Statistics all = queues.ended;
     for (const Queue* const queue : queues.live) queue->add_to(all);
@@ -313,6 +327,8 @@ bool has_passed(order::Point point) noexcept { return passed(point); }
 
 Result<thalweg::Device> open(std::unique_ptr<backend::Driver> driver, const OpenOptions& options,
                              std::source_location site) {
+  if (forked()) return forked_error(site);
+  os::watch_forks();
   if (driver == nullptr || options.backend.empty())
     return Error(ErrorKind::invalid_argument,
                  "A device needs a driver and the name of its backend.", site);

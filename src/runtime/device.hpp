@@ -14,6 +14,7 @@
 #include "runtime/ledger.hpp"
 #include "runtime/registry.hpp"
 #include "thalweg/backend/driver.hpp"
+#include "thalweg/base/forked.hpp"
 #include "thalweg/interface.hpp"
 #include "thalweg/runtime/open.hpp"
 
@@ -51,7 +52,9 @@ class Device final : public thalweg::detail::DeviceCore {
   std::uint64_t trim(std::uint64_t keep_bytes) noexcept override;
   Statistics statistics() const override;
   MemoryUsage memory_usage(MemoryKind kind) const override;
-  WaitLedger wait_ledger() const override { return ledger_.records(); }
+  WaitLedger wait_ledger() const override {
+    return thalweg::detail::forked() ? WaitLedger() : ledger_.records();
+  }
   bool passed(order::Point point) const noexcept override { return runtime::passed(point); }
   Result<void> wait(order::Point point, WaitReason reason, Deadline deadline, Site site) override;
   void on_passed(order::Point point, UniqueFunction function) override;

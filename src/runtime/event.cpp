@@ -37,6 +37,7 @@ void Event::set(order::Point point, Ref<neutral::Stamp> time) {
 // Which refusal comes first is part of the contract.
 Result<std::chrono::nanoseconds> Event::until(const EventCore& core,
                                               thalweg::detail::Site site) const {
+  if (thalweg::detail::forked()) return thalweg::detail::forked_error(site);
   const auto& later = static_cast<const Event&>(core);
   if (later.device_ != device_)
     return Error(ErrorKind::context_mismatch,
@@ -64,6 +65,7 @@ Result<std::chrono::nanoseconds> Event::until(const EventCore& core,
 }
 
 Result<void> Event::on_complete(UniqueFunction function, thalweg::detail::Site site) {
+  if (thalweg::detail::forked()) return thalweg::detail::forked_error(site);
   const order::Point latest = point();
   if (latest == kNever)
     return Error(ErrorKind::event_not_recorded,

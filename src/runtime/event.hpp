@@ -11,6 +11,7 @@
 
 #include "runtime/device.hpp"
 #include "sync/lock.hpp"
+#include "thalweg/base/forked.hpp"
 
 namespace thalweg::runtime {
 
@@ -28,12 +29,14 @@ class Event final : public thalweg::detail::EventCore {
   }
 
   EventState query() const noexcept override {
+    if (thalweg::detail::forked()) return EventState::lost;
     const order::Point latest = point();
     if (latest == kNever) return EventState::not_recorded;
     return passed(latest) ? EventState::done : EventState::not_yet;
   }
 
   Result<void> wait(Deadline deadline, thalweg::detail::Site site) override {
+    if (thalweg::detail::forked()) return thalweg::detail::forked_error(site);
     const order::Point latest = point();
     return latest == kNever ? Result<void>()
                             : device_->wait(latest, WaitReason::event, deadline, site);

@@ -6,11 +6,13 @@
 
 #include <algorithm>
 #include <cstring>
+#include <string>
 #include <utility>
 
 #include "base/plant.hpp"
 #include "runtime/device.hpp"
 #include "runtime/event.hpp"
+#include "thalweg/base/forked.hpp"
 #include "thalweg/order/placement.hpp"
 
 namespace thalweg::runtime {
@@ -18,6 +20,8 @@ namespace {
 
 using thalweg::detail::AllocationCore;
 using thalweg::detail::EventCore;
+using thalweg::detail::forked;
+using thalweg::detail::forked_error;
 using thalweg::detail::QueueCore;
 using thalweg::detail::TimelineCore;
 
@@ -40,6 +44,13 @@ bool inside(const Access& access, std::uint64_t size) noexcept {
                fmt::format("A task {} bytes that overlap {} bytes the host has mapped {}.",
                            access.writes() ? "writes" : "reads", open.size_bytes,
                            open.writes ? "to write" : "to read"));
+}
+
+std::string describe(const Access& access) {
+  std::string text;
+  if (access.rows != 1)
+    text = fmt::format("{} rows with a pitch of {} bytes of ", access.rows, access.pitch);
+  return text + fmt::format("{} bytes from byte {}", access.row_bytes, access.offset);
 }
 
 // Bytes of page-locked memory, given back with the upload that used them.
@@ -78,6 +89,12 @@ thalweg::detail::DeviceCore& Queue::device() const noexcept { return *device_; }
 
 // Submission.
 
+// The kind of error when a handle of another device is given where one of ours is needed.
+ErrorKind Queue::mismatch(const Device& other) const noexcept {
+  return other.driver().type() == device_->driver().type() ? ErrorKind::context_mismatch
+                                                           : ErrorKind::backend_mismatch;
+}
+
 // What is wrong with a task that does not fit.
 [[gnu::cold]] Error Queue::misuse(const neutral::Task& task) const {
   for (const Access& access : task.accesses) {
@@ -100,7 +117,7 @@ thalweg::detail::DeviceCore& Queue::device() const noexcept { return *device_; }
     }
     if (&allocation.owner() != device_.get() &&
         !(task.kind == neutral::TaskKind::copy && may_copy(task)))
-      return Error(ErrorKind::context_mismatch,
+      return Error(mismatch(allocation.owner()),
                    fmt::format("Memory of device `{}` (id {}) is used on a stream of device `{}` "
                                "(id {}).",
                                allocation.device().name(), allocation.device().id().value,
@@ -108,8 +125,8 @@ thalweg::detail::DeviceCore& Queue::device() const noexcept { return *device_; }
                    task.site);
     if (!inside(access, allocation.size_bytes))
       return Error(ErrorKind::invalid_argument,
-                   fmt::format("{} bytes from byte {} are outside memory of {} bytes.",
-                               access.row_bytes, access.offset, allocation.size_bytes),
+                   fmt::format("{} are outside memory of {} bytes.", describe(access),
+                               allocation.size_bytes),
                    task.site);
   }
   return Error(ErrorKind::internal, "A task that fits was refused.", task.site);
@@ -159,12 +176,14 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
   } else {
     for (const Access& access : task.accesses) record_of(access).apply(access, point, *table);
   }
-  if (task.kind == neutral::TaskKind::kernel) slot_.kernels.add(*task.code, serial);
+  if (task.code != nullptr) slot_.kernels.add(*task.code, serial);
   ++counters_.submissions;
   return point;
 }
 
 Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive) {
+  if (forked()) [[unlikely]]
+    return forked_error(task.site);
   const Place place = place_of(task);
   if (place == Place::nowhere) [[unlikely]]
     return misuse(task);
@@ -283,6 +302,8 @@ void Queue::keep(Ref<Counted> item, std::uint64_t size_bytes) {
 }
 
 Result<order::Point> Queue::upload_copy(neutral::Task& task) {
+  if (forked()) [[unlikely]]
+    return forked_error(task.site);
   if (place_of(task) == Place::nowhere) return misuse(task);
   const Access& to = task.accesses[0];
   const std::uint64_t bytes = to.row_bytes * to.rows;
@@ -299,9 +320,11 @@ Result<order::Point> Queue::upload_copy(neutral::Task& task) {
 // Events, other queues, timelines.
 
 Result<void> Queue::record(EventCore& event, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   auto& record = static_cast<Event&>(event);
   if (&record.owner() != &*device_)
-    return Error(ErrorKind::context_mismatch,
+    return Error(mismatch(record.owner()),
                  fmt::format("An event of device `{}` is recorded on a stream of device `{}`.",
                              record.owner().name(), device_->name()),
                  site);
@@ -342,6 +365,8 @@ Result<void> Queue::waitable(const Device& other, std::string_view what, Site si
 }
 
 Result<void> Queue::wait_event(const EventCore& event, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   const auto& record = static_cast<const Event&>(event);
   THALWEG_TRY(waitable(record.owner(), "an event", site));
   if (device_->strict_events() && record.query() == EventState::not_recorded)
@@ -358,6 +383,8 @@ Result<void> Queue::wait_event(const EventCore& event, Site site) {
 }
 
 Result<void> Queue::wait_queue(const QueueCore& other, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   if (&other == this) return {};
   // The method is const for its caller: nothing he sees changes.
   auto& source = const_cast<Queue&>(static_cast<const Queue&>(other));
@@ -384,6 +411,8 @@ Result<void> Queue::signal_timeline(TimelineCore& timeline, std::uint64_t value,
 
 Result<void> Queue::timeline_task(neutral::TaskKind kind, TimelineCore& timeline,
                                   std::uint64_t value, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   THALWEG_TRY(waitable(static_cast<Device&>(timeline.device()), "a timeline", site));
   neutral::Task task;
   task.kind = kind;
@@ -403,6 +432,8 @@ Result<void> Queue::timeline_task(neutral::TaskKind kind, TimelineCore& timeline
 }
 
 Result<void> Queue::synchronize(Deadline deadline, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   Result<order::Point> point = tail();
   if (!point) return std::move(point).error().at(site);
   THALWEG_TRY(device_->wait(*point, WaitReason::synchronize, deadline, site));
@@ -412,6 +443,8 @@ Result<void> Queue::synchronize(Deadline deadline, Site site) {
 }
 
 Result<void> Queue::on_passed(Serial serial, UniqueFunction function, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   const Serial last = [this] {
     const sync::Locked queue(slot_.lock);
     return slot_.order.last();
@@ -457,6 +490,8 @@ Result<backend::Block> Queue::try_reserve(MemoryKind kind, std::uint64_t size_by
 
 Result<Ref<AllocationCore>> Queue::allocate(MemoryKind kind, std::uint64_t size_bytes,
                                             const AllocationOptions& options, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   backend::Block block;
   const bool host = kind == MemoryKind::host;
   if (size_bytes != 0) {

@@ -77,6 +77,7 @@ class Queue final : public thalweg::detail::QueueCore {
 
   Place place_of(const neutral::Task& task) const noexcept;
   Error misuse(const neutral::Task& task) const;
+  ErrorKind mismatch(const Device& other) const noexcept;
   bool shared(const neutral::Task& task) const noexcept THALWEG_REQUIRES(slot_.lock);
   Result<order::Point> submit_at_home(neutral::Task& task);
   Result<order::Point> submit_ordered(neutral::Task& task);

@@ -7,10 +7,10 @@
 namespace thalweg::runtime {
 
 const OpenView* Record::against(const Access& access) const noexcept {
-  if (access.row_bytes == 0 || access.rows == 0 || access.mode == AccessMode::token) return nullptr;
+  if (access.mode == AccessMode::token) return nullptr;
   const auto clash = std::find_if(views.begin(), views.end(), [&access](const OpenView& view) {
-    return (view.writes || access.writes()) && access.offset < view.offset + view.size_bytes &&
-           view.offset < access.end();
+    return (view.writes || access.writes()) &&
+           access.touches(view.offset, view.offset + view.size_bytes);
   });
   return clash == views.end() ? nullptr : &*clash;
 }

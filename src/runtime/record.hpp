@@ -23,8 +23,7 @@ struct Record {
   order::AccessMap map;
   std::vector<OpenView> views;
 
-  // The view that forbids `access`; null when there is none. Rows with gaps count as all the bytes
-  // between.
+  // The view that forbids `access`; null when there is none.
   const OpenView* against(const Access& access) const noexcept;
 
   void close(std::uint64_t ticket) noexcept;

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "os/process.hpp"
 #include "runtime/imports.hpp"
 
 namespace thalweg::runtime {
@@ -16,7 +17,7 @@ Registry& Registry::instance() noexcept {
   return registry;
 }
 
-Registry::Registry() : imports_(new Imports) {}
+Registry::Registry() : imports_(new Imports) { os::watch_forks(); }
 
 Result<Slot*> Registry::acquire_slot(bool skip_passed) {
   Slot* const slot = indices_.with([this](Indices& indices) -> Slot* {

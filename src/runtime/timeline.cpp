@@ -5,10 +5,16 @@
 #include <fmt/format.h>
 
 #include "sync/parking.hpp"
+#include "thalweg/base/forked.hpp"
 
 namespace thalweg::runtime {
 
+using thalweg::detail::forked;
+using thalweg::detail::forked_error;
+
 Result<void> Timeline::signal(std::uint64_t value, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   if (timeline_.raise(value)) return {};
   return Error(ErrorKind::invalid_argument,
                fmt::format("A timeline at {} cannot go down to {}.", timeline_.value(), value),
@@ -16,6 +22,8 @@ Result<void> Timeline::signal(std::uint64_t value, Site site) {
 }
 
 Result<void> Timeline::wait(std::uint64_t value, Deadline deadline, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
   if (timeline_.reached(value)) return {};
   return device_->blocked(WaitReason::timeline, deadline, site, [&] {
     return sync::wait_until(timeline_, value, deadline, device_->clock())

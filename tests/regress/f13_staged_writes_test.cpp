@@ -78,5 +78,46 @@ TEST(F13StagedWrites, EachTaskSeesExactlyTheSmallWritesBeforeIt) {
   }
 }
 
+// The written bytes are the grid of a launch, which the device reads: on the stream of the writes
+// and on another one, from memory at home on either.
+TEST(F13StagedWrites, EachIndirectLaunchSeesTheWriteBeforeIt) {
+  const Device device = must(Device::open("cpu"));
+  const Stream s = must(Stream::create(device));
+  const Stream t = must(Stream::create(device));
+  const auto mark = kernel("mark", [](Cell at, std::span<std::uint32_t> v) { ++v[at.x]; });
+  std::vector<Extent> grids;
+  for (std::uint64_t x = 0; x != 6; ++x) grids.push_back({x, 1, 1});
+  const auto one = [&grids](std::size_t x) { return std::span<const Extent>(&grids[x], 1); };
+  for (const Stream& home : {s, t}) {
+    const auto extent = must(Array<Extent>::create(home, 1));
+    must(s.fill(View<std::uint64_t>(extent.buffer(), 0, 3), std::uint64_t{1}));
+    const std::vector<std::function<void(std::size_t)>> writes{
+        [&](std::size_t x) { must(s.upload(extent, one(x))); },
+        [&](std::size_t x) { must(s.upload(extent, std::vector<Extent>{grids[x]})); },
+        [&](std::size_t x) { static_cast<void>(s.upload_borrowed(extent, one(x))); },
+        [&](std::size_t x) { must(s.fill(View<std::uint64_t>(extent.buffer(), 0, 1), x)); },
+    };
+    for (const Stream& user : {s, t}) {
+      for (const auto& first : writes) {
+        for (const auto& second : writes) {
+          const auto p = must(user.upload(Words(6, 0)));
+          const auto q = must(user.upload(Words(6, 0)));
+          const Gate gate(device);
+          gate.hold(s);
+          first(5);
+          must(user.launch_indirect(mark, extent, p));
+          second(2);
+          must(user.launch_indirect(mark, extent, q));
+          first(0);
+          gate.open();
+          EXPECT_EQ(must(user.read(p).get(kLimit)), (Words{1, 1, 1, 1, 1, 0}));
+          EXPECT_EQ(must(user.read(q).get(kLimit)), (Words{1, 1, 0, 0, 0, 0}));
+        }
+      }
+    }
+    must(device.synchronize(kLimit));
+  }
+}
+
 }  // namespace
 }  // namespace thalweg::test

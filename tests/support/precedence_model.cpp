@@ -10,7 +10,8 @@ namespace {
 constexpr std::uint32_t kElementBytes = 4;
 
 Range in_bytes(const Range& elements) {
-  return {elements.buffer, elements.first * kElementBytes, elements.count * kElementBytes};
+  return {elements.buffer, elements.first * kElementBytes, elements.count * kElementBytes,
+          elements.rows, elements.pitch * kElementBytes};
 }
 
 bool creates(OpKind kind) { return kind == OpKind::create_buffer || kind == OpKind::create_upload; }
@@ -76,8 +77,11 @@ void Precedence::cut(const Program& program, const Log& log) {
     if (!is_task(op.kind) && !creates(op.kind)) continue;
     for (const Access& access : accesses_of(op)) {
       auto& cuts = cuts_[access.bytes.buffer];
-      cuts.push_back(access.bytes.first);
-      cuts.push_back(access.bytes.first + access.bytes.count);
+      for (std::uint32_t row = 0; row != access.bytes.rows; ++row) {
+        const std::uint32_t begin = access.bytes.first + row * access.bytes.pitch;
+        cuts.push_back(begin);
+        cuts.push_back(begin + access.bytes.count);
+      }
     }
   }
   for (auto& [buffer, cuts] : cuts_) {
@@ -92,8 +96,7 @@ std::vector<Precedence::Segment*> Precedence::segments(const Access& access) {
   const auto& cuts = cuts_[access.bytes.buffer];
   auto& bytes = bytes_[access.bytes.buffer];
   for (std::size_t i = 0; i < cuts.size(); ++i) {
-    if (access.bytes.first <= cuts[i] && cuts[i] < access.bytes.first + access.bytes.count)
-      list.push_back(&bytes[i]);
+    if (access.bytes.contains(cuts[i])) list.push_back(&bytes[i]);
   }
   if (access.mode == Mode::token) list.push_back(&bytes.back());
   return list;

@@ -28,8 +28,10 @@ struct Gate {
 Range whole(const Known& buffer) { return {buffer.id, 0, buffer.count}; }
 
 bool overlap(const Range& a, const Range& b) {
-  return a.buffer == b.buffer && a.count != 0 && b.count != 0 && a.first < b.first + b.count &&
-         b.first < a.first + a.count;
+  if (a.buffer != b.buffer) return false;
+  for (std::uint32_t i = 0; i < a.total(); ++i)
+    if (b.contains(a.element(i))) return true;
+  return false;
 }
 
 // Writes the operations of one thread. Whatever it emits is legal whatever the other threads do: it
@@ -63,6 +65,15 @@ class Writer {
     if (random_.chance(40)) op.kind = OpKind::create_upload;
     emit(op);
     return buffer;
+  }
+
+  // A buffer for a grid, which has no cells yet.
+  void create_grid(int home) {
+    const Known grid{program_.buffers++, kGridWords, false};
+    Op op{.kind = OpKind::create_buffer, .stream = home, .other = random_.pick(streams_)};
+    op.a = whole(grid);
+    grids_.push_back(grid);
+    emit(op);
   }
 
   std::vector<Op> take() { return std::move(ops_); }
@@ -105,6 +116,8 @@ class Writer {
         Choice{8, &Writer::emit_drop_buffer}, Choice{9, &Writer::emit_create_buffer},
         Choice{3, &Writer::emit_stream},      Choice{3, &Writer::emit_host_wait},
         Choice{3, &Writer::emit_other},       Choice{10, &Writer::emit_commuting},
+        Choice{8, &Writer::emit_tiles},       Choice{5, &Writer::emit_indirect},
+        Choice{5, &Writer::emit_set_grid},
     };
     constexpr std::uint32_t kSum = [] {
       std::uint32_t sum = 0;
@@ -134,6 +147,47 @@ class Writer {
       const Known& buffer = random_.pick(buffers_);
       if (touchable(buffer)) return view(buffer);
     }
+  }
+
+  // Rows of a buffer; a plain view where it has no room for two.
+  Range tile(const Known& buffer) {
+    const std::uint32_t grain = shape_.coarse ? buffer.count / 8 : 1;
+    const std::uint32_t cells = grain == 0 ? 0 : buffer.count / grain;
+    if (cells < 3) return view(buffer);
+    // Few rows mostly; many only now and then.
+    const std::uint32_t most = random_.chance(90) ? 8 : shape_.rows_max;
+    const std::uint32_t rows = random_.between(2, std::min({cells, most, shape_.rows_max}));
+    std::uint32_t pitch = random_.between(1, (cells - 1) / (rows - 1));
+    if (random_.chance(30)) pitch = std::min<std::uint32_t>(2, pitch);
+    const std::uint32_t width = random_.between(1, std::min(pitch, cells - (rows - 1) * pitch));
+    const std::uint32_t first = random_.below(cells - (rows - 1) * pitch - width + 1);
+    return {buffer.id, first * grain, width * grain, rows, pitch * grain};
+  }
+
+  // A view or a tile.
+  Range area() {
+    if (random_.chance(70)) return view();
+    for (;;) {
+      const Known& buffer = random_.pick(buffers_);
+      if (touchable(buffer)) return tile(buffer);
+    }
+  }
+
+  // A tile of that shape that does not meet `not_this`; none when luck says so.
+  Range tile_of(std::uint32_t width, std::uint32_t rows, const Range& not_this) {
+    for (int attempt = 0; attempt < 8; ++attempt) {
+      const Known& buffer = random_.pick(buffers_);
+      const std::uint32_t grain = shape_.coarse ? buffer.count / 8 : 1;
+      if (!touchable(buffer) || width * rows > buffer.count || width % grain != 0) continue;
+      const std::uint32_t room = (buffer.count - width) / grain / (rows - 1);
+      std::uint32_t pitch = random_.between(width / grain, room) * grain;
+      if (random_.chance(40)) pitch = std::min(not_this.pitch, room * grain);
+      if (pitch < width || pitch % grain != 0) continue;
+      const std::uint32_t left = (buffer.count - width - (rows - 1) * pitch) / grain;
+      const Range range{buffer.id, random_.below(left + 1) * grain, width, rows, pitch};
+      if (!overlap(range, not_this)) return range;
+    }
+    return {};
   }
 
   // A view of exactly `count` elements that does not meet `not_this`; none when luck says so.
@@ -166,7 +220,7 @@ class Writer {
 
   void emit_fill() {
     Op op = task(OpKind::fill);
-    op.a = view();
+    op.a = area();
     emit(op);
   }
 
@@ -182,9 +236,40 @@ class Writer {
 
   void emit_copy() {
     Op op = task(OpKind::copy);
-    op.a = view();
-    op.b = view_of(op.a.count, op.a);
+    op.a = area();
+    if (op.a.tile() && random_.chance(60)) {
+      op.b = tile_of(op.a.count, op.a.rows, op.a);
+    } else if (!op.a.tile() && op.a.count != 0 && op.a.count % 4 == 0 && random_.chance(30)) {
+      op.b = tile_of(op.a.count / 4, 4, op.a);
+    } else {
+      op.b = view_of(op.a.total(), op.a);
+    }
     if (op.b.given()) emit(op);
+  }
+
+  void emit_tiles() {
+    Op op = task(random_.chance(50) ? OpKind::tile_axpy : OpKind::tile_combine);
+    op.a = area();
+    if (!op.a.tile()) return;
+    op.b = tile_of(op.a.count, op.a.rows, op.a);
+    if (op.kind == OpKind::tile_combine) op.c = view_beside(op.a);
+    if (op.b.given()) emit(op);
+  }
+
+  void emit_indirect() {
+    Op op = task(OpKind::indirect);
+    op.a = view();
+    op.c = whole(random_.pick(grids_));
+    emit(op);
+  }
+
+  void emit_set_grid() {
+    Op op = task(OpKind::set_grid);
+    op.a = whole(random_.pick(grids_));
+    op.x = random_.below(kGridX + 1);
+    op.y = random_.between(random_.chance(90) ? 1 : 0, kGridY);
+    op.z = random_.between(1, kGridZ);
+    emit(op);
   }
 
   void emit_affine() {
@@ -222,7 +307,7 @@ class Writer {
 
   void emit_host_update() {
     Op op = task(OpKind::host_update);
-    op.a = view();
+    op.a = area();
     op.b = view_beside(op.a);
     if (random_.chance(25) && !commuting()) op.c = whole(random_.pick(buffers_));
     emit(op);
@@ -230,7 +315,7 @@ class Writer {
 
   void emit_host_write() {
     Op op = task(OpKind::host_write);
-    op.a = view();
+    op.a = area();
     emit(op);
   }
 
@@ -238,13 +323,13 @@ class Writer {
     static constexpr std::array kForms{OpKind::upload_copy, OpKind::upload_move,
                                        OpKind::upload_borrowed};
     Op op = task(kForms[random_.below(kForms.size())]);
-    op.a = view();
+    op.a = area();
     emit(op);
   }
 
   void emit_read() {
     Op op = task(OpKind::read);
-    op.a = view();
+    op.a = area();
     op.read = program_.reads++;
     reads_.push_back(op.read);
     emit(op);
@@ -386,6 +471,7 @@ class Writer {
   std::vector<int> own_streams_;
   std::vector<int> foreign_streams_;
   std::vector<Known> buffers_;  // The shared ones first, and those are never dropped by a thread.
+  std::vector<Known> grids_;
   std::vector<Gate> gates_;
   std::vector<int> reads_;
 };
@@ -464,6 +550,8 @@ Program make_program(std::uint64_t seed, const ProgramShape& shape) {
     writers[i].add_gate(program.gates++);
     writers[i].add_gate(program.gates++);
     writers[i].add_buffer(writers[i].create_buffer(streams[i].front()));
+    writers[i].create_grid(streams[i].front());
+    writers[i].create_grid(streams[i].back());
     program.parts.push_back(writers[i].write());
   }
   return program;
@@ -492,6 +580,10 @@ const char* name(OpKind kind) noexcept {
       "exchange",
       "add",
       "add_pair",
+      "tile_axpy",
+      "tile_combine",
+      "indirect",
+      "set_grid",
       "host_update",
       "host_write",
       "host_opens_gate",
@@ -522,9 +614,11 @@ const char* name(OpKind kind) noexcept {
 
 std::string describe(const Op& op) {
   const auto range = [](const char* label, const Range& r) {
-    return r.given() ? " " + std::string(label) + "=B" + std::to_string(r.buffer) + "[" +
-                           std::to_string(r.first) + "+" + std::to_string(r.count) + "]"
-                     : std::string();
+    if (!r.given()) return std::string();
+    std::string text = " " + std::string(label) + "=B" + std::to_string(r.buffer) + "[" +
+                       std::to_string(r.first) + "+" + std::to_string(r.count);
+    if (r.tile()) text += " x" + std::to_string(r.rows) + "/" + std::to_string(r.pitch);
+    return text + "]";
   };
   const auto id = [](const char* label, int value) {
     return value < 0 ? std::string() : " " + std::string(label) + std::to_string(value);
@@ -532,7 +626,7 @@ std::string describe(const Op& op) {
   std::string text = name(op.kind);
   text += id("S", op.stream) + id("other=S", op.other) + id("E", op.event) + id("G", op.gate) +
           id("R", op.read) + range("a", op.a) + range("b", op.b) + range("c", op.c);
-  if (op.kind == OpKind::affine) {
+  if (op.kind == OpKind::affine || op.kind == OpKind::set_grid) {
     text +=
         " grid=" + std::to_string(op.x) + "x" + std::to_string(op.y) + "x" + std::to_string(op.z);
   }

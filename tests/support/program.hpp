@@ -17,20 +17,45 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <vector>
 
 namespace thalweg::test {
 
-// Elements [first, first + count) of a buffer.
+// Elements [first, first + count) of a buffer; or so many of each of `rows` rows, `pitch` apart.
 struct Range {
   int buffer = -1;  // -1: none.
   std::uint32_t first = 0;
   std::uint32_t count = 0;
+  std::uint32_t rows = 1;
+  std::uint32_t pitch = 0;  // At least `count` where there are rows.
 
   bool given() const noexcept { return buffer >= 0; }
+  bool tile() const noexcept { return rows != 1; }
+  std::uint32_t total() const noexcept { return count * rows; }
+
+  // Element `i` in the buffer, row by row.
+  std::uint32_t element(std::uint32_t i) const noexcept {
+    return tile() ? first + i / count * pitch + i % count : first + i;
+  }
+  bool contains(std::uint32_t at) const noexcept {
+    if (at < first || total() == 0) return false;
+    const std::uint32_t behind = at - first;
+    const std::uint32_t row = tile() ? std::min(behind / pitch, rows - 1) : 0;
+    return behind - row * pitch < count;
+  }
 };
+
+// The cells of a launch whose grid the device reads lie at these distances in `a`, whatever its
+// grid, which has at most so many.
+inline constexpr std::uint32_t kGridX = 64;
+inline constexpr std::uint32_t kGridY = 3;
+inline constexpr std::uint32_t kGridZ = 2;
+
+// Words of a buffer that holds a grid: three numbers of 64 bits.
+inline constexpr std::uint32_t kGridWords = 6;
 
 enum class OpKind : std::uint8_t {
   // Handles.
@@ -41,7 +66,8 @@ enum class OpKind : std::uint8_t {
   drop_buffer,    // The buffer of `a`.
 
   // Tasks on `stream`. Where an index runs past the end of b or c it starts again at their first
-  // element; an empty b or c counts as zeros.
+  // element; an empty b or c counts as zeros. The `a` of fills, copies, uploads, reads and host
+  // functions may be a tile, whose elements count row by row, and so may the `b` of a copy.
   fill,             // a[i] = value.
   fill_bytes,       // `a` counts bytes here: each becomes the low byte of `value`.
   copy,             // a[i] = b[i].
@@ -51,6 +77,10 @@ enum class OpKind : std::uint8_t {
   exchange,         // a[i], b[i] = b[i] + value, a[i] * 3 + 1.
   add,              // a[i] += value.
   add_pair,         // a[i] += value, b[i] += value.
+  tile_axpy,        // a[i] = a[i] * 3 + b[i] + value, both tiles of one shape.
+  tile_combine,     // a[i] = b[i] * 5 + c[i] * 7 + value, `a` and `b` as above.
+  indirect,         // a[i] = a[i] * 3 + value in the cells of the grid that `c` holds.
+  set_grid,         // `a`, which holds a grid, gets x, y, z, in one of three ways.
   host_update,      // a[i] = a[i] * 5 + b[i] + value, by a host function; ordered with all of `c`.
   host_write,       // a[i] = pattern(value, i), by a host function.
   host_opens_gate,  // A host function raises gate `gate` to `value`.
@@ -94,7 +124,7 @@ struct Op {
   Range b;
   Range c;
   std::uint32_t value = 0;
-  std::uint32_t x = 1;  // The grid of `affine`.
+  std::uint32_t x = 1;  // The grid of `affine`, and what `set_grid` writes.
   std::uint32_t y = 1;
   std::uint32_t z = 1;
 };
@@ -162,6 +192,9 @@ struct ProgramShape {
 
   // Views start and end at eighths of their buffers only, so that no access map is ever joined.
   bool coarse = false;
+
+  // Of a tile. A map of more than 64 ranges is joined.
+  std::uint32_t rows_max = 100;
 
   std::uint32_t ops_min = 10;
   std::uint32_t ops_max = 60;

@@ -91,12 +91,42 @@ struct ProgramRunner::Kernels {
     if (at.x < b.size()) b[at.x] += value;
   };
 
+  static constexpr auto tile_axpy_cell = [](Cell at, Span2D<std::uint32_t> a,
+                                            const Span2D<const std::uint32_t>& b,
+                                            std::uint32_t value, Mark mark) {
+    mark.stamp(at.y * a.width() + at.x, a.width() * a.height());
+    a(at.x, at.y) = a(at.x, at.y) * 3 + b(at.x, at.y) + value;
+  };
+  static constexpr auto tile_combine_cell = [](Cell at, Out2D<std::uint32_t> a,
+                                               Span2D<const std::uint32_t> b, In c,
+                                               std::uint32_t value, Mark mark) {
+    const std::uint64_t i = at.y * a.width() + at.x;
+    mark.stamp(i, a.width() * a.height());
+    a.row(at.y)[at.x] = b(at.x, at.y) * 5 + cyclic(c, i) * 7 + value;
+  };
+  // The grid may have more cells than `a` has elements.
+  static constexpr auto indirect_cell = [](Cell at, InOut a, std::uint32_t value, Mark mark) {
+    const std::uint64_t i = (at.z * kGridY + at.y) * kGridX + at.x;
+    mark.stamp(i, a.size());
+    if (i < a.size()) a[i] = a[i] * 3 + value;
+  };
+  static constexpr auto set_grid_cell = [](Cell, Out<Extent> to, Extent grid, Mark mark) {
+    mark.stamp();
+    to[0] = grid;
+    mark.stamp();
+  };
+
   Kernel<std::decay_t<decltype(affine_cell)>> affine = kernel("affine", affine_cell);
   Kernel<std::decay_t<decltype(axpy_cell)>> axpy = kernel("axpy", axpy_cell);
   Kernel<std::decay_t<decltype(combine_cell)>> combine = kernel("combine", combine_cell);
   Kernel<std::decay_t<decltype(exchange_cell)>> exchange = kernel("exchange", exchange_cell);
   Kernel<std::decay_t<decltype(add_cell)>> add = kernel("add", add_cell);
   Kernel<std::decay_t<decltype(add_pair_cell)>> add_pair = kernel("add_pair", add_pair_cell);
+  Kernel<std::decay_t<decltype(tile_axpy_cell)>> tile_axpy = kernel("tile_axpy", tile_axpy_cell);
+  Kernel<std::decay_t<decltype(tile_combine_cell)>> tile_combine =
+      kernel("tile_combine", tile_combine_cell);
+  Kernel<std::decay_t<decltype(indirect_cell)>> indirect = kernel("indirect", indirect_cell);
+  Kernel<std::decay_t<decltype(set_grid_cell)>> set_grid = kernel("set_grid", set_grid_cell);
 };
 
 ProgramRunner::ProgramRunner(const Program& program)
@@ -183,6 +213,11 @@ ProgramRunner::Words ProgramRunner::view(const Range& range) const {
   return buffers_[static_cast<std::size_t>(range.buffer)].view(range.first, range.count);
 }
 
+View2D<std::uint32_t> ProgramRunner::tile(const Range& range) const {
+  return buffers_[static_cast<std::size_t>(range.buffer)].tile(range.first, range.count, range.rows,
+                                                               range.pitch);
+}
+
 void ProgramRunner::step(const Op& op, std::size_t mark, Local& local) {
   switch (op.kind) {
     case OpKind::create_stream: {
@@ -237,7 +272,7 @@ void ProgramRunner::submit(const Op& op, std::size_t mark, Local& local) {
   const Stream& on = stream(op.stream);
   switch (op.kind) {
     case OpKind::fill:
-      accept(on.fill(view(op.a), op.value), op, local);
+      accept(with(op.a, [&](const auto& a) { return on.fill(a, op.value); }), op, local);
       break;
     case OpKind::fill_bytes: {
       const Buffer& memory = buffers_[static_cast<std::size_t>(op.a.buffer)].buffer();
@@ -246,7 +281,11 @@ void ProgramRunner::submit(const Op& op, std::size_t mark, Local& local) {
       break;
     }
     case OpKind::copy:
-      accept(on.copy(view(op.a), view(op.b)), op, local);
+      accept(with(op.a,
+                  [&](const auto& a) {
+                    return with(op.b, [&](const auto& b) { return on.copy(a, b); });
+                  }),
+             op, local);
       break;
     case OpKind::host_update:
     case OpKind::host_write:
@@ -258,8 +297,12 @@ void ProgramRunner::submit(const Op& op, std::size_t mark, Local& local) {
     case OpKind::upload_borrowed:
       upload(op, local);
       break;
+    case OpKind::set_grid:
+      set_grid(op, mark, local);
+      break;
     case OpKind::read:
-      reads_[static_cast<std::size_t>(op.read)] = on.read(view(op.a));
+      reads_[static_cast<std::size_t>(op.read)] =
+          with(op.a, [&on](const auto& a) { return on.read(a); });
       ++local.accepted;
       break;
     default:
@@ -271,8 +314,25 @@ void ProgramRunner::submit(const Op& op, std::size_t mark, Local& local) {
 void ProgramRunner::launch(const Op& op, std::size_t mark_index, Local& local) {
   const Stream& on = stream(op.stream);
   const Mark mark{&stamps_, mark_index};
-  const Words a = view(op.a);
+  const Words a = op.a.tile() ? Words() : view(op.a);
   switch (op.kind) {
+    case OpKind::tile_axpy:
+      accept(on.launch(kernels_->tile_axpy, {op.a.count, op.a.rows}, tile(op.a), tile(op.b),
+                       op.value, mark),
+             op, local);
+      break;
+    case OpKind::tile_combine:
+      accept(on.launch(kernels_->tile_combine, {op.a.count, op.a.rows}, tile(op.a), tile(op.b),
+                       view(op.c), op.value, mark),
+             op, local);
+      break;
+    case OpKind::indirect: {
+      const Buffer& memory = buffers_[static_cast<std::size_t>(op.c.buffer)].buffer();
+      accept(on.launch_indirect(kernels_->indirect, View<const Extent>(memory, 0, 1), a, op.value,
+                                mark),
+             op, local);
+      break;
+    }
     case OpKind::affine: {
       const std::uint64_t cells = std::uint64_t{op.x} * op.y * op.z;
       accept(on.launch(kernels_->affine, {op.x, op.y, op.z}, a, op.value, std::uint64_t{op.x},
@@ -307,6 +367,16 @@ void ProgramRunner::host_function(const Op& op, std::size_t mark_index, Local& l
   const Stream& on = stream(op.stream);
   const Mark mark{&stamps_, mark_index};
   const std::uint32_t value = op.value;
+  // The elements of a view or a tile, for use inside the function.
+  struct Elements {
+    std::uint32_t* data;
+    Range range;
+    std::uint32_t& operator[](std::uint32_t i) const { return data[range.element(i)]; }
+  };
+  const auto elements = [this](const Range& range) {
+    const auto& buffer = buffers_[static_cast<std::size_t>(range.buffer)];
+    return Elements{device_span(buffer).data(), range};
+  };
   Future<void> future;
   if (op.kind == OpKind::host_opens_gate) {
     future = on.host("opens gate", {}, [gate = gates_[static_cast<std::size_t>(op.gate)], value] {
@@ -314,45 +384,67 @@ void ProgramRunner::host_function(const Op& op, std::size_t mark_index, Local& l
       static_cast<void>(gate.signal(value));
     });
   } else if (op.kind == OpKind::host_write) {
-    const Words a = view(op.a);
-    future = on.host("write", {writes(a)}, [to = device_span(a), value, mark] {
+    auto function = [to = elements(op.a), value, mark] {
       mark.stamp();
-      for (std::size_t i = 0; i < to.size(); ++i)
-        to[i] = pattern(value, static_cast<std::uint32_t>(i));
-      mark.stamp();
-    });
-  } else {
-    const Words a = view(op.a);
-    const Words b = view(op.b);
-    auto function = [to = device_span(a), from = device_span(b), value, mark] {
-      mark.stamp();
-      for (std::size_t i = 0; i < to.size(); ++i) to[i] = to[i] * 5 + cyclic(from, i) + value;
+      for (std::uint32_t i = 0; i < to.range.total(); ++i) to[i] = pattern(value, i);
       mark.stamp();
     };
-    future = op.c.given() ? on.host("update", {updates(a), reads(b), orders(view(op.c))},
+    future = with(
+        op.a, [&](const auto& a) { return on.host("write", {writes(a)}, std::move(function)); });
+  } else {
+    const Words b = view(op.b);
+    auto function = [to = elements(op.a), from = device_span(b), value, mark] {
+      mark.stamp();
+      for (std::uint32_t i = 0; i < to.range.total(); ++i)
+        to[i] = to[i] * 5 + cyclic(from, i) + value;
+      mark.stamp();
+    };
+    future = with(op.a, [&](const auto& a) {
+      return op.c.given() ? on.host("update", {updates(a), reads(b), orders(view(op.c))},
                                     std::move(function))
                           : on.host("update", {updates(a), reads(b)}, std::move(function));
+    });
   }
   ++local.accepted;
   if (value % 2 == 0) local.futures.push_back(std::move(future));
 }
 
+void ProgramRunner::set_grid(const Op& op, std::size_t mark_index, Local& local) {
+  const Stream& on = stream(op.stream);
+  const View<Extent> to(buffers_[static_cast<std::size_t>(op.a.buffer)].buffer(), 0, 1);
+  const Extent grid{op.x, op.y, op.z};
+  switch (op.value % 3) {
+    case 0:
+      accept(on.upload(to, std::vector<Extent>{grid}), op, local);
+      break;
+    case 1:
+      accept(on.upload(to, std::span<const Extent>(&grid, 1)), op, local);
+      break;
+    default:
+      accept(on.launch(kernels_->set_grid, 1, to, grid, Mark{&stamps_, mark_index}), op, local);
+      break;
+  }
+}
+
 void ProgramRunner::upload(const Op& op, Local& local) {
   const Stream& on = stream(op.stream);
-  const Words to = view(op.a);
-  Values from = made_of_pattern(op.value, op.a.count);
+  Values from = made_of_pattern(op.value, op.a.total());
   switch (op.kind) {
     case OpKind::upload_copy:
-      accept(on.upload(to, std::span<const std::uint32_t>(from)), op, local);
+      accept(
+          with(op.a,
+               [&](const auto& to) { return on.upload(to, std::span<const std::uint32_t>(from)); }),
+          op, local);
       std::fill(from.begin(), from.end(), 0xdeadu);  // It is ours again.
       break;
     case OpKind::upload_move:
-      accept(on.upload(to, std::move(from)), op, local);
+      accept(with(op.a, [&](const auto& to) { return on.upload(to, std::move(from)); }), op, local);
       break;
     default: {
       local.borrowed.push_back(std::make_unique<Values>(std::move(from)));
-      Future<void> future =
-          on.upload_borrowed(to, std::span<const std::uint32_t>(*local.borrowed.back()));
+      Future<void> future = with(op.a, [&](const auto& to) {
+        return on.upload_borrowed(to, std::span<const std::uint32_t>(*local.borrowed.back()));
+      });
       ++local.accepted;
       if (op.value % 2 == 0) local.futures.push_back(std::move(future));
       break;
@@ -439,7 +531,14 @@ void ProgramRunner::refuse(const Op& op) {
   const auto keep = [&found](auto&& result) {
     if (!result) found = result.error();
   };
-  switch (op.value % 4) {
+  switch (op.value % 6) {
+    case 4:
+      keep(on.fill(buffer.tile(0, 2, 2, 1), 1u));
+      break;
+    case 5:
+      keep(on.launch(kernels_->tile_axpy, 1, buffer.tile(0, 1, 2, buffer.count()),
+                     buffer.tile(0, 1, 1, 1), 1u, Mark{}));
+      break;
     case 0:
       keep(on.fill(buffer.view(op.a.first, buffer.count() + 1), 1u));
       break;

@@ -71,6 +71,7 @@ class ProgramRunner {
   void submit(const Op& op, std::size_t mark, Local& local);
   void launch(const Op& op, std::size_t mark, Local& local);
   void host_function(const Op& op, std::size_t mark, Local& local);
+  void set_grid(const Op& op, std::size_t mark, Local& local);
   void upload(const Op& op, Local& local);
   void create_buffer(const Op& op, Local& local);
   void order(const Op& op);
@@ -88,6 +89,13 @@ class ProgramRunner {
 
   Stream& stream(int id) { return streams_[static_cast<std::size_t>(id)]; }
   Words view(const Range& range) const;
+  View2D<std::uint32_t> tile(const Range& range) const;
+
+  // Calls `use` with the view or the tile that `range` is.
+  template <class Use>
+  auto with(const Range& range, Use use) const {
+    return range.tile() ? use(tile(range)) : use(view(range));
+  }
   std::size_t mark_of(int part, std::size_t index) const;
 
   template <class T>

@@ -11,17 +11,19 @@ namespace {
 class Elements {
  public:
   Elements(std::map<int, Values>& buffers, const Range& range)
-      : data_(range.given() ? buffers.at(range.buffer).data() + range.first : nullptr),
-        count_(range.given() ? range.count : 0) {}
+      : data_(range.given() ? buffers.at(range.buffer).data() : nullptr),
+        range_(range),
+        count_(range.given() ? range.total() : 0) {}
 
   std::uint32_t count() const { return count_; }
-  std::uint32_t& operator[](std::uint32_t i) const { return data_[i]; }
+  std::uint32_t& operator[](std::uint32_t i) const { return data_[range_.element(i)]; }
 
   // Starts again at the first element; zeros when there is none.
-  std::uint32_t cyclic(std::uint32_t i) const { return count_ == 0 ? 0 : data_[i % count_]; }
+  std::uint32_t cyclic(std::uint32_t i) const { return count_ == 0 ? 0 : (*this)[i % count_]; }
 
  private:
   std::uint32_t* data_;
+  Range range_;
   std::uint32_t count_;
 };
 
@@ -29,6 +31,11 @@ void fill_bytes(Values& values, const Range& bytes, std::uint32_t value) {
   if (bytes.count == 0) return;
   std::memset(reinterpret_cast<unsigned char*>(values.data()) + bytes.first,
               static_cast<int>(value & 0xff), bytes.count);
+}
+
+// Whether element `i` is that of a cell of the grid.
+bool in_grid(const Elements& grid, std::uint32_t i) {
+  return i % kGridX < grid[0] && i / kGridX % kGridY < grid[2] && i / kGridX / kGridY < grid[4];
 }
 
 void run(const Op& op, Expected& state) {
@@ -64,9 +71,17 @@ void run(const Op& op, Expected& state) {
       case OpKind::affine:
         if (i < op.x * op.y * op.z) a[i] = a[i] * 3 + op.value;
         break;
+      case OpKind::indirect:
+        if (in_grid(c, i)) a[i] = a[i] * 3 + op.value;
+        break;
+      case OpKind::set_grid:
+        a[i] = i == 0 ? op.x : i == 2 ? op.y : i == 4 ? op.z : 0;
+        break;
+      case OpKind::tile_axpy:
       case OpKind::axpy:
         a[i] = a[i] * 3 + b.cyclic(i) + op.value;
         break;
+      case OpKind::tile_combine:
       case OpKind::combine:
         a[i] = b.cyclic(i) * 5 + c.cyclic(i) * 7 + op.value;
         break;

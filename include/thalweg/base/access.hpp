@@ -54,6 +54,16 @@ struct Access {
   std::uint64_t end() const noexcept {
     return rows == 0 ? offset : offset + (rows - 1) * pitch + row_bytes;
   }
+
+  // Whether a row has a byte in [begin, last). REQUIRES: begin <= last; no overflow.
+  bool touches(std::uint64_t begin, std::uint64_t last) const noexcept {
+    if (rows == 0 || row_bytes == 0 || begin == last) return false;
+    if (rows == 1 || pitch <= row_bytes) return begin < end() && offset < last;
+    // The first row that ends behind `begin`.
+    const std::uint64_t row =
+        begin < offset + row_bytes ? 0 : (begin - offset - row_bytes) / pitch + 1;
+    return row < rows && offset + row * pitch < last;
+  }
 };
 
 }  // namespace thalweg

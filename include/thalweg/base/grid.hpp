@@ -18,6 +18,18 @@ struct Extent {
   friend bool operator==(const Extent&, const Extent&) noexcept = default;
 };
 
+// What one launch takes: so many cells, and so many rows in y and layers in z.
+inline constexpr std::uint64_t kGridCellsMax = std::uint64_t{1} << 40;
+inline constexpr std::uint64_t kGridRowsMax = 0xffffffff;
+
+// Whether a launch takes such a grid.
+constexpr bool launchable(const Extent& extent) noexcept {
+  std::uint64_t cells = 0;
+  return !__builtin_mul_overflow(extent.x, extent.y, &cells) &&
+         !__builtin_mul_overflow(cells, extent.z, &cells) && cells <= kGridCellsMax &&
+         (extent.y | extent.z) <= kGridRowsMax;
+}
+
 // One cell, as a kernel's callable receives it.
 struct Cell {
   std::uint64_t x = 0;

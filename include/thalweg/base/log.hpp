@@ -4,7 +4,8 @@
 //
 // Both are process-wide and set by the program. Nothing is logged unless a hook is set. The error
 // sink gets what no call could return: an error found in a destructor, a task that failed and whose
-// future nobody held. Without a sink such an error is printed to stderr: it is never lost.
+// future nobody held. Without a sink such an error is printed to stderr: it is never lost. In a
+// forked child (base/forked.hpp) hooks are neither called nor set.
 //
 // Threads:    all functions may be called from any thread. A hook may be called from any thread,
 //             also from one of the runtime's, never under a lock of the runtime.

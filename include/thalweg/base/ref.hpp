@@ -5,12 +5,15 @@
 // Threads:    a Ref object needs external synchronization; two Refs to one object do not.
 // Ownership:  the last Ref calls `last_reference_gone()`, which decides what that means: most
 //             objects are deleted, a stream with work in flight lives on until the work is done.
+//             In a forked child (base/forked.hpp) nothing is called: objects stay.
 
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <utility>
+
+#include "thalweg/base/forked.hpp"
 
 namespace thalweg {
 
@@ -34,8 +37,11 @@ class Counted {
   // Memory ordering: release, and acquire for the last one: what any holder did happens before
   // last_reference_gone().
   void release() const noexcept {
-    if (references_.fetch_sub(1, std::memory_order_acq_rel) == 1)
-      const_cast<Counted*>(this)->last_reference_gone();
+    if (references_.fetch_sub(1, std::memory_order_acq_rel) != 1) return;
+    // In a forked child the end of an object is its parent's: it would take locks and wake threads.
+    if (detail::forked()) [[unlikely]]
+      return;
+    const_cast<Counted*>(this)->last_reference_gone();
   }
 
   // For tests and statistics: may be old when it is read.

@@ -34,18 +34,34 @@ struct CellRange {
   std::uint64_t last = 0;
 };
 
-// A packed argument for each parameter of a kernel, in order: a BufferArgument for one that takes
-// bytes of an allocation, the scalar's own bytes padded to 8 for the others.
+// A packed argument for each parameter of a kernel, in order and without gaps: for one that takes
+// bytes of an allocation a BufferArgument, or a TileArgument where Parameter::shape is `tile`; for
+// the others the scalar's own bytes padded to 8. The k-th parameter that is no scalar is
+// accesses[k] of the task.
 struct BufferArgument {
   std::uint64_t address = 0;  // Of the view's first element, where the device has addresses.
   std::uint64_t count = 0;    // Elements.
 };
 
+// Element (x, y) is number y * pitch + x from the address.
+struct TileArgument {
+  std::uint64_t address = 0;  // Of element (0, 0), where the device has addresses.
+  std::uint64_t width = 0;    // Elements, as the pitch.
+  std::uint64_t height = 0;   // Rows.
+  std::uint64_t pitch = 0;    // Means nothing with less than two rows.
+};
+
 enum class ParameterKind : std::uint8_t { scalar, read, write, read_write };
+
+enum class ParameterShape : std::uint8_t {
+  range,  // A scalar, or elements in one row.
+  tile,   // Rows a pitch apart.
+};
 
 struct Parameter {
   ParameterKind kind = ParameterKind::scalar;
   std::uint32_t size_bytes = 0;  // Of the scalar, or of one element.
+  ParameterShape shape = ParameterShape::range;
 };
 
 class KernelCode;
@@ -153,10 +169,12 @@ class Stamp final : public Counted {
 enum class TaskKind : std::uint8_t {
   empty,      // Only takes its turn: what waits that need a serial ride on. It may have accesses.
   fill,       // accesses[0] gets copies of `pattern`.
-  copy,       // accesses[0] gets the bytes of accesses[1].
+  copy,       // accesses[0] gets the bytes of accesses[1]: as many rows of as many bytes.
   upload,     // accesses[0] gets the bytes at host_source.
   read_back,  // host_target gets the bytes of accesses[0].
   kernel,     // `code` runs over `extent` with `arguments`.
+  indirect,   // As kernel, over the Extent that accesses.back() holds when its turn comes, read
+              // before any cell runs. One that is not launchable() is a failure: task_failed.
   host,       // `function` runs on a thread of the host.
   native,     // `function` does the work itself, or enqueues it on the backend's own queue: then it
               // is called by `submit`.
@@ -195,7 +213,8 @@ struct Task {
   std::byte* host_target = nullptr;
   std::uint64_t host_pitch;
 
-  // kernel. `code` outlives the task's passing: the runtime sees to it.
+  // kernel, and but for `extent` indirect. `code` outlives the task's passing: the
+  // runtime sees to it.
   const KernelCode* code = nullptr;
   Extent extent;
   std::span<const std::byte> arguments;

@@ -14,7 +14,7 @@
 // Threads:    all methods from any thread. Moves of several threads add up, and share the alarms
 //             that become due among them.
 // Ownership:  an alarm belongs to whoever added it, and is out of the clock before the clock goes.
-// Errors:     none. Time stops at the last nanosecond there is.
+// Errors:     none. Time stops at the last nanosecond there is, and in a forked child.
 
 #pragma once
 

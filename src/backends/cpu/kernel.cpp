@@ -13,6 +13,7 @@
 
 #include "backends/cpu/workers.hpp"
 #include "base/plant.hpp"
+#include "os/process.hpp"
 #include "thalweg/base/log.hpp"
 
 #if defined(__GNUC__)
@@ -73,10 +74,12 @@ void run_copy(const CopyBody& copy) noexcept {
     std::memcpy(copy.to + row * copy.to_pitch, copy.from + row * copy.from_pitch, copy.row_bytes);
 }
 
-std::optional<Error> run_kernel(const KernelBody& kernel, Workers& workers) {
+// The arguments lie behind the body.
+template <class Body>
+std::optional<Error> run_kernel(const Body& kernel, const Extent& extent, Workers& workers) {
   const auto* const arguments = reinterpret_cast<const std::byte*>(&kernel + 1);
   try {
-    workers.run_cells(*kernel.code, arguments, kernel.extent());
+    workers.run_cells(*kernel.code, arguments, extent);
     return std::nullopt;
   } catch (...) {
     return failure("Kernel", kernel.code->name(), kernel.site);
@@ -85,6 +88,17 @@ std::optional<Error> run_kernel(const KernelBody& kernel, Workers& workers) {
 
 std::string_view what_of(const HostBody& host) noexcept {
   return host.native ? "Native work" : "Host function";
+}
+
+std::optional<Error> run_indirect(const IndirectBody& kernel, Workers& workers) {
+  Extent extent;
+  std::memcpy(&extent, kernel.extent, sizeof(extent));
+  if (launchable(extent)) return run_kernel(kernel, extent, workers);
+  return Error(ErrorKind::task_failed,
+               fmt::format("Kernel `{}` finds a grid of {} x {} x {} cells; 0 to 2^40 cells can be "
+                           "launched, with y and z below 2^32.",
+                           kernel.code->name(), extent.x, extent.y, extent.z),
+               kernel.site);
 }
 
 std::optional<Error> run_host(HostBody& host) {
@@ -109,11 +123,15 @@ std::optional<Error> run_signal(const TimelineBody& signal) {
   std::string_view what = "A task";
   std::string name;
   std::source_location site;
-  if (slot.kind == SlotKind::kernel) {
-    const auto& kernel = *body_of<KernelBody>(slot);
+  const auto is_kernel = [&](const auto& kernel) {
     what = "Kernel";
     name = fmt::format(" `{}`", kernel.code->name());
     site = kernel.site;
+  };
+  if (slot.kind == SlotKind::kernel) {
+    is_kernel(*body_of<KernelBody>(slot));
+  } else if (slot.kind == SlotKind::indirect) {
+    is_kernel(*body_of<IndirectBody>(slot));
   } else if (slot.kind == SlotKind::host) {
     auto* const host = body_of<HostBody>(slot);
     what = what_of(*host);
@@ -143,12 +161,20 @@ void execute(Slot& slot, bool stopped, Workers& workers) noexcept {
     case SlotKind::copy:
       run_copy(*body_of<CopyBody>(slot));
       break;
-    case SlotKind::kernel:
-      error = run_kernel(*body_of<KernelBody>(slot), workers);
+    case SlotKind::kernel: {
+      const auto& kernel = *body_of<KernelBody>(slot);
+      error = run_kernel(kernel, kernel.extent(), workers);
+      os::end_forked_child();
+      break;
+    }
+    case SlotKind::indirect:
+      error = run_indirect(*body_of<IndirectBody>(slot), workers);
+      os::end_forked_child();
       break;
     case SlotKind::host: {
       auto* const host = body_of<HostBody>(slot);
       error = run_host(*host);
+      os::end_forked_child();
       host->~HostBody();
       break;
     }

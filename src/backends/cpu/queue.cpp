@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "backends/cpu/kernel.hpp"
@@ -37,6 +38,8 @@ std::size_t body_bytes(const neutral::Task& task) noexcept {
       return sizeof(CopyBody);
     case neutral::TaskKind::kernel:
       return sizeof(KernelBody) + task.arguments.size();
+    case neutral::TaskKind::indirect:
+      return sizeof(IndirectBody) + task.arguments.size();
     case neutral::TaskKind::host:
     case neutral::TaskKind::native:
       return sizeof(HostBody);
@@ -57,6 +60,12 @@ void write_copy(Slot& slot, std::byte* to, std::uint64_t to_pitch, const std::by
                 std::uint64_t from_pitch, const Access& shape) noexcept {
   slot.kind = SlotKind::copy;
   new (body_address(slot)) CopyBody{to, from, shape.row_bytes, shape.rows, to_pitch, from_pitch};
+}
+
+// A few words: a call of memcpy costs more. The size is a multiple of 8.
+void write_arguments(std::byte* to, std::span<const std::byte> arguments) noexcept {
+  for (std::size_t at = 0; at != arguments.size(); at += 8)
+    std::memcpy(to + at, arguments.data() + at, 8);
 }
 
 void write_body(Slot& slot, const neutral::Task& task,
@@ -97,10 +106,14 @@ void write_body(Slot& slot, const neutral::Task& task,
       auto* const body = new (body_address(slot))
           KernelBody{task.code, task.site, task.extent.x, static_cast<std::uint32_t>(task.extent.y),
                      static_cast<std::uint32_t>(task.extent.z)};
-      // A few words: a call of memcpy costs more. The size is a multiple of 8.
-      auto* to = reinterpret_cast<std::byte*>(body + 1);
-      for (std::size_t at = 0; at != task.arguments.size(); at += 8)
-        std::memcpy(to + at, task.arguments.data() + at, 8);
+      write_arguments(reinterpret_cast<std::byte*>(body + 1), task.arguments);
+      break;
+    }
+    case neutral::TaskKind::indirect: {
+      slot.kind = SlotKind::indirect;
+      auto* const body = new (body_address(slot))
+          IndirectBody{task.code, task.site, bytes_of(task.accesses.back())};
+      write_arguments(reinterpret_cast<std::byte*>(body + 1), task.arguments);
       break;
     }
     case neutral::TaskKind::host:

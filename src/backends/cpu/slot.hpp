@@ -25,18 +25,19 @@
 namespace thalweg::cpu {
 
 enum class SlotKind : std::uint8_t {
-  empty,   // A serial and nothing else.
-  waits,   // Waits only; has no serial.
-  skip,    // The rest of the segment is not used.
-  fill,    // FillBody
-  copy,    // CopyBody
-  kernel,  // KernelBody, then the packed arguments.
-  host,    // HostBody, of native work too.
-  gate,    // TimelineBody: waits for a timeline of the program's.
-  signal,  // TimelineBody: raises one.
-  stamp,   // StampBody: writes the time.
-  guard,   // GuardBody: what may stop the task behind it; has no serial.
-  last,    // Nothing comes after it.
+  empty,     // A serial and nothing else.
+  waits,     // Waits only; has no serial.
+  skip,      // The rest of the segment is not used.
+  fill,      // FillBody
+  copy,      // CopyBody
+  kernel,    // KernelBody, then the packed arguments.
+  indirect,  // IndirectBody, then the packed arguments.
+  host,      // HostBody, of native work too.
+  gate,      // TimelineBody: waits for a timeline of the program's.
+  signal,    // TimelineBody: raises one.
+  stamp,     // StampBody: writes the time.
+  guard,     // GuardBody: what may stop the task behind it; has no serial.
+  last,      // Nothing comes after it.
 };
 
 struct alignas(64) Slot {
@@ -96,6 +97,12 @@ struct KernelBody {
   Extent extent() const noexcept { return {x, y, z}; }
 };
 static_assert(sizeof(KernelBody) == sizeof(Slot::body));
+
+struct IndirectBody {
+  const KernelCode* code;
+  std::source_location site;
+  const std::byte* extent;  // An Extent, read when the kernel's turn comes.
+};
 
 struct HostBody {
   UniqueFunction function;

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "os/futex.hpp"
+#include "os/process.hpp"
 #include "os/thread.hpp"
 #include "thalweg/base/no_wait.hpp"
 
@@ -456,6 +457,7 @@ void Workers::take_cells(Cells& cells) noexcept {
       });
       cells.next.store(cells.total, std::memory_order_relaxed);
     }
+    os::end_forked_child();
   }
   // Whoever finds first that nothing is left ends the offer: idle threads do not look at it again.
   if (!cells.taken.exchange(true, std::memory_order_relaxed))

@@ -16,7 +16,6 @@ namespace {
                    {"S11", "The cpu has no default stream."},
                    {"S12", "The cpu has no current context."},
                    {"S19Data", "Failures do not travel with the data yet."},
-                   {"S21Strict", "There is no option `strict_events` yet."}},
 });
 
 }  // namespace

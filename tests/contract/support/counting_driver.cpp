@@ -8,13 +8,13 @@
 namespace thalweg::contract {
 namespace {
 
-// What the wrapped streams of one type share. It cannot be the inner type itself: the inner streams
+// What the wrapped ones of one inner type share. It cannot be the inner type itself: inner streams
 // would then take a wrapped one for one of theirs.
-const void* type_of(const backend::DriverStream& inner) {
+const void* type_of(const void* inner) {
   static std::mutex& mutex = *new std::mutex;            // Streams may end after main().
   static auto& tags = *new std::map<const void*, char>;  // Nodes stay where they are.
   const std::lock_guard lock(mutex);
-  return &tags[inner.type()];
+  return &tags[inner];
 }
 
 }  // namespace
@@ -61,7 +61,7 @@ std::optional<Error> Control::refused(Call call) {
 
 CountingStream::CountingStream(std::unique_ptr<backend::DriverStream> inner,
                                std::shared_ptr<Control> control)
-    : inner_(std::move(inner)), control_(std::move(control)), type_(type_of(*inner_)) {
+    : inner_(std::move(inner)), control_(std::move(control)), type_(type_of(inner_->type())) {
   ++control_->streams_created_;
 }
 
@@ -120,13 +120,13 @@ void CountingStream::clear(backend::Items& freed) {
 
 std::uint64_t CountingStream::fences() const { return inner_->fences(); }
 
-Result<backend::Found> CountingStream::find(backend::MemoryKind kind, std::uint64_t size_bytes,
+Result<backend::Found> CountingStream::find(MemoryKind kind, std::uint64_t size_bytes,
                                             const backend::ReserveOptions& options) {
   if (std::optional<Error> error = control_->refused(Call::find)) return *std::move(error);
   return inner_->find(kind, size_bytes, options);
 }
 
-Result<backend::Block> CountingStream::grow(backend::MemoryKind kind, std::uint64_t rounded_bytes,
+Result<backend::Block> CountingStream::grow(MemoryKind kind, std::uint64_t rounded_bytes,
                                             std::uint64_t size_bytes) {
   if (std::optional<Error> error = control_->refused(Call::grow)) return *std::move(error);
   return inner_->grow(kind, rounded_bytes, size_bytes);
@@ -151,7 +151,7 @@ std::uintptr_t CountingStream::raw() const noexcept {
 
 CountingDriver::CountingDriver(std::unique_ptr<backend::Driver> inner,
                                std::shared_ptr<Control> control)
-    : inner_(std::move(inner)), control_(std::move(control)) {}
+    : inner_(std::move(inner)), control_(std::move(control)), type_(type_of(inner_->type())) {}
 
 CountingDriver::~CountingDriver() {
   inner_.reset();
@@ -164,13 +164,35 @@ PriorityRange CountingDriver::priority_range() const noexcept {
   return pretended ? *pretended : inner_->priority_range();
 }
 
-Result<std::unique_ptr<backend::DriverStream>> CountingDriver::create_stream(
-    const backend::StreamRequest& request) {
+template <class Make>
+Result<std::unique_ptr<backend::DriverStream>> CountingDriver::make_stream(
+    Call call, const backend::StreamRequest& request, Make make) {
   control_->latest_index_ = request.index;
-  if (std::optional<Error> error = control_->refused(Call::create_stream)) return *std::move(error);
-  THALWEG_TRY_ASSIGN(std::unique_ptr<backend::DriverStream> inner, inner_->create_stream(request));
+  if (std::optional<Error> error = control_->refused(call)) return *std::move(error);
+  THALWEG_TRY_ASSIGN(std::unique_ptr<backend::DriverStream> inner, make());
   return std::unique_ptr<backend::DriverStream>(
       std::make_unique<CountingStream>(std::move(inner), control_));
+}
+
+Result<std::unique_ptr<backend::DriverStream>> CountingDriver::create_stream(
+    const backend::StreamRequest& request) {
+  return make_stream(Call::create_stream, request, [&] { return inner_->create_stream(request); });
+}
+
+Result<std::unique_ptr<backend::DriverStream>> CountingDriver::adopt_stream(
+    std::uintptr_t handle, Ownership ownership, const backend::StreamRequest& request) {
+  return make_stream(Call::adopt_stream, request,
+                     [&] { return inner_->adopt_stream(handle, ownership, request); });
+}
+
+bool CountingDriver::host_addresses() const noexcept {
+  control_->count(Call::query);
+  return inner_->host_addresses();
+}
+
+bool CountingDriver::copies_between_devices() const noexcept {
+  control_->count(Call::query);
+  return inner_->copies_between_devices();
 }
 
 backend::DriverCounters CountingDriver::counters() const noexcept {

@@ -31,6 +31,7 @@ namespace thalweg::contract {
 enum class Call : std::uint8_t {
   // Of a Driver.
   create_stream,
+  adopt_stream,
   host_wait,  // Driver::wait.
   query,      // What only asks: priorities, counters, pools, raw.
   // Of a DriverStream.
@@ -72,7 +73,7 @@ class Control {
 
   // The nth `call` from now on, and those that follow until there were `times`, answer `error`
   // instead of reaching the backend. The end of a stream (TaskKind::last) is never refused.
-  // REQUIRES: `call` is create_stream, host_wait, submit, wait_for, find or grow; `nth` and `times`
+  // REQUIRES: `call` is create_stream, adopt_stream, host_wait, submit, wait_for, find or grow; `nth` and `times`
   // are at least 1.
   void refuse(Call call, Error error, std::uint64_t nth = 1, std::uint64_t times = 1);
 
@@ -120,9 +121,9 @@ class CountingStream final : public backend::DriverStream {
   void flush(backend::Items& freed) override;
   void clear(backend::Items& freed) override;
   std::uint64_t fences() const override;
-  Result<backend::Found> find(backend::MemoryKind kind, std::uint64_t size_bytes,
+  Result<backend::Found> find(MemoryKind kind, std::uint64_t size_bytes,
                               const backend::ReserveOptions& options) override;
-  Result<backend::Block> grow(backend::MemoryKind kind, std::uint64_t rounded_bytes,
+  Result<backend::Block> grow(MemoryKind kind, std::uint64_t rounded_bytes,
                               std::uint64_t size_bytes) override;
   void announce() noexcept override;
   bool close_idle() noexcept override;
@@ -148,12 +149,23 @@ class CountingDriver final : public backend::Driver {
       const backend::StreamRequest& request) override;
   backend::DriverCounters counters() const noexcept override;
   std::optional<Result<void>> wait(order::Point point, Deadline deadline) override;
+  bool host_addresses() const noexcept override;
+  bool copies_between_devices() const noexcept override;
+  Result<std::unique_ptr<backend::DriverStream>> adopt_stream(
+      std::uintptr_t handle, Ownership ownership, const backend::StreamRequest& request) override;
+  const void* type() const noexcept override { return type_; }
   backend::MemorySource& device_memory() noexcept override;
   backend::MemorySource& host_memory() noexcept override;
 
  private:
+  template <class Make>
+  Result<std::unique_ptr<backend::DriverStream>> make_stream(Call call,
+                                                             const backend::StreamRequest& request,
+                                                             Make make);
+
   std::unique_ptr<backend::Driver> inner_;
   const std::shared_ptr<Control> control_;
+  const void* const type_;  // As in CountingStream.
 };
 
 }  // namespace thalweg::contract

@@ -13,6 +13,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -22,6 +23,8 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <stdexcept>
+#include <stop_token>
 #include <string>
 #include <thread>
 #include <utility>
@@ -110,9 +113,10 @@ struct TinyQueue : TimelineWaiter {
     std::uint64_t serial;
     std::function<void()> body;
     std::vector<Wait> waits;
-    Ref<neutral::Timeline> timeline;
+    Ref<neutral::Timeline> timeline;  // To wait for.
     std::uint64_t timeline_value = 0;
     Ref<neutral::Completion> completion;
+    std::stop_token stop;
   };
   TinyMachine* machine;
   order::QueueIndex index;
@@ -200,7 +204,11 @@ struct TinyMachine : std::enable_shared_from_this<TinyMachine> {
     std::optional<Error> error;
     try {
       const NoWaitScope no_wait;
-      if (entry.body) entry.body();
+      if (entry.stop.stop_requested()) {
+        error = Error(ErrorKind::cancelled, "Tiny was told to stop before the task's turn.");
+      } else if (entry.body) {
+        entry.body();
+      }
     } catch (const std::exception& thrown) {
       error = Error(ErrorKind::task_failed, thrown.what());
     }
@@ -298,6 +306,9 @@ class TinyBackend {
   using Stream = TinyStream;
   using Factory = TinyFactory;
 
+  // Its memory is the host's.
+  static constexpr bool kHostAddresses = true;
+
   explicit TinyBackend(const std::shared_ptr<TinyControl>& control,
                        std::uint64_t limit_bytes = std::uint64_t{1} << 30)
       : machine_(std::make_shared<TinyMachine>(control, limit_bytes)), factory_(*machine_) {
@@ -316,10 +327,13 @@ class TinyBackend {
     if (task.kind != neutral::TaskKind::last && control.submit.now())
       return Error(ErrorKind::queue_full, "Tiny takes no task.");
     ++control.submits;
-    TinyQueue::Entry entry{
-        task.kind, serial.value, body(task), std::exchange(queue.owed, {}), {}, 0, {}};
-    if (task.timeline != nullptr) entry.timeline = Ref<neutral::Timeline>::share(task.timeline);
-    entry.timeline_value = task.value;
+    TinyQueue::Entry entry{task.kind, serial.value, body(task), std::exchange(queue.owed, {}), {},
+                           0,         {},           {}};
+    if (task.kind == neutral::TaskKind::wait) {
+      entry.timeline = Ref<neutral::Timeline>::share(task.timeline);
+      entry.timeline_value = task.value;
+    }
+    if (task.stop != nullptr) entry.stop = *task.stop;
     if (task.completion != nullptr)
       entry.completion = Ref<neutral::Completion>::share(task.completion);
     queue.pending.push_back(std::move(entry));
@@ -377,7 +391,26 @@ class TinyBackend {
           const std::uint64_t cells = extent.x * extent.y * extent.z;
           if (cells != 0) code->run(arguments.data(), {extent, 0, cells});
         };
+      case neutral::TaskKind::signal:
+        return [timeline = Ref<neutral::Timeline>::share(task.timeline), value = task.value] {
+          if (!timeline->raise(value))
+            detail::to_error_sink(Error(ErrorKind::invalid_argument, "A timeline cannot go down."));
+        };
+      case neutral::TaskKind::stamp:
+        return [time = Ref<neutral::Stamp>::share(task.time)] {
+          time->set(std::chrono::steady_clock::now().time_since_epoch());
+        };
+      case neutral::TaskKind::indirect:
+        return [code = task.code, from = bytes(task.accesses.back()),
+                arguments = std::vector(task.arguments.begin(), task.arguments.end())] {
+          Extent extent;
+          std::memcpy(&extent, from, sizeof(extent));
+          if (!launchable(extent)) throw std::length_error("A grid is too large for tiny.");
+          const std::uint64_t cells = extent.x * extent.y * extent.z;
+          if (cells != 0) code->run(arguments.data(), {extent, 0, cells});
+        };
       case neutral::TaskKind::host:
+      case neutral::TaskKind::native:
         return [function = std::make_shared<UniqueFunction>(std::move(*task.function))] {
           (*function)();
         };
