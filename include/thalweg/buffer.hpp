@@ -13,6 +13,7 @@
 
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -87,9 +88,10 @@ class [[nodiscard]] View {
   View(const Buffer& memory, std::uint64_t offset_bytes, std::uint64_t count) noexcept
       : View(memory.ref(), offset_bytes, count) {}
 
-  operator View<const T>() const noexcept
+  // A template, so that nvcc does not warn of a conversion to itself.
+  template <std::same_as<const T> U>
     requires(!std::is_const_v<T>)
-  {
+  operator View<U>() const noexcept {
     return {memory_, offset_bytes_, count_};
   }
 

@@ -31,6 +31,16 @@ namespace thalweg {
 struct StreamOptions {
   int priority = 0;
   std::string_view name;  // For reports; copied. May be empty.
+
+  // Most bytes of host memory that tasks may hold that are enqueued and have not passed; 0: what
+  // there is. A task counts kRoomTaskBytes, its packed arguments, and what an upload copies or
+  // takes. Beyond it submissions are refused with `queue_full`; see Stream::wait_for_room. A task
+  // is always accepted when nothing is outstanding, however large it is.
+  std::uint64_t room_bytes = 0;
+
+  // Two slots of a cpu queue: enough for a launch of some views, and for its bookkeeping. What a
+  // host function captures is the program's.
+  static constexpr std::uint64_t kRoomTaskBytes = 128;
 };
 
 struct AllocationOptions {
@@ -107,6 +117,7 @@ class QueueCore : public Counted {
   virtual Result<void> wait_timeline(TimelineCore& timeline, std::uint64_t value, Site site) = 0;
   virtual Result<void> signal_timeline(TimelineCore& timeline, std::uint64_t value, Site site) = 0;
   virtual Result<void> synchronize(Deadline deadline, Site site) = 0;
+  virtual Result<void> wait_for_room(Deadline deadline, std::uint64_t size_bytes, Site site) = 0;
 
   // Runs `function` on a thread of the runtime's once `serial` has passed.
   virtual Result<void> on_passed(Serial serial, UniqueFunction function, Site site) = 0;

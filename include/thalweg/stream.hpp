@@ -13,12 +13,13 @@
 //
 // Threads:    const methods from any thread, each call atomic; one Stream object must not be
 //             assigned or destroyed while another thread uses that object.
-// Blocking:   synchronize() waits for the device. Nothing else here does.
+// Blocking:   synchronize() and wait_for_room() wait for the device. Nothing else here does.
 // Errors:     a submission that returns an error did not happen. All of them can give
 //             invalid_handle (moved from, default made), context_mismatch (a handle of another
 //             device), backend_mismatch (of another backend), invalid_argument (a range outside its
 //             memory, or bytes that the host has mapped), out_of_memory (on the host,
-//             for the task itself or for what an upload stages), device_lost.
+//             for the task itself or for what an upload stages), queue_full (the limit of
+//             StreamOptions::room_bytes), device_lost.
 
 #pragma once
 
@@ -268,6 +269,13 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   // Work that failed is not reported here but by what reads its data.
   // Errors: timeout; wait_forbidden; device_lost.
   Result<void> synchronize(Deadline deadline = {}, Site site = Site::current()) const;
+
+  // Waits on the host until a task that brings `size_bytes` with it (arguments, an upload) fits the
+  // stream's StreamOptions::room_bytes. Where several threads submit, another one may be faster
+  // with its task: try again. Returns at once for a stream without a limit.
+  // Errors: timeout; wait_forbidden; device_lost.
+  Result<void> wait_for_room(Deadline deadline = {}, std::uint64_t size_bytes = 0,
+                             Site site = Site::current()) const;
 
   // The device's own handle of the queue. The caller does not destroy it.
   NativeHandle raw() const noexcept;

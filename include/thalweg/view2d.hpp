@@ -20,6 +20,7 @@
 
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -65,9 +66,10 @@ class [[nodiscard]] View2D {
         height_(height),
         pitch_(pitch) {}
 
-  operator View2D<const T>() const noexcept
+  // A template, so that nvcc does not warn of a conversion to itself.
+  template <std::same_as<const T> U>
     requires(!std::is_const_v<T>)
-  {
+  operator View2D<U>() const noexcept {
     return {memory_, offset_bytes_, width_, height_, pitch_};
   }
 

@@ -396,6 +396,11 @@ Result<void> Stream::synchronize(Deadline deadline, Site site) const {
   return core_->synchronize(deadline, site);
 }
 
+Result<void> Stream::wait_for_room(Deadline deadline, std::uint64_t size_bytes, Site site) const {
+  if (!core_) return no_handle("stream", site);
+  return core_->wait_for_room(deadline, size_bytes, site);
+}
+
 NativeHandle Stream::raw() const noexcept { return core_ ? core_->raw() : NativeHandle{}; }
 
 bool Stream::is_same_queue(const Stream& other) const noexcept {

@@ -14,6 +14,8 @@ std::string_view name(WaitReason reason) noexcept {
       return "future";
     case WaitReason::map:
       return "map";
+    case WaitReason::room:
+      return "room";
     case WaitReason::timeline:
       return "timeline";
   }

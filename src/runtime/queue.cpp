@@ -12,6 +12,7 @@
 #include "base/plant.hpp"
 #include "runtime/device.hpp"
 #include "runtime/event.hpp"
+#include "sync/parking.hpp"
 #include "thalweg/base/forked.hpp"
 #include "thalweg/order/placement.hpp"
 
@@ -98,7 +99,9 @@ Queue::Queue(Ref<Device> device, Slot& slot, std::unique_ptr<backend::DriverStre
       slot_(slot),
       stream_(std::move(stream)),
       priority_(options.priority),
-      name_(options.name) {}
+      name_(options.name),
+      limited_(options.room_bytes != 0),
+      room_(options.room_bytes) {}
 
 thalweg::detail::DeviceCore& Queue::device() const noexcept { return *device_; }
 
@@ -179,7 +182,8 @@ bool Queue::shared(const neutral::Task& task) const noexcept {
 
 // Gives the task its serial and enters its accesses. A null table says that all of them are at
 // home.
-Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTable* table) {
+Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTable* table,
+                                      std::uint64_t room) {
   order::QueueOrder& order = slot_.order;
   const Serial serial{order.last().value + 1};
   if (Result<void> accepted = stream_->submit(task, serial); !accepted) [[unlikely]]
@@ -192,6 +196,8 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
     for (const Access& access : task.accesses) record_of(access).apply(access, point, *table);
   }
   if (task.code != nullptr) slot_.kernels.add(*task.code, serial);
+  if (room != 0) [[unlikely]]
+    room_.add(serial, room);
   ++counters_.submissions;
   return point;
 }
@@ -202,10 +208,13 @@ Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive)
   const Place place = place_of(task);
   if (place == Place::nowhere) [[unlikely]]
     return misuse(task);
-  Result<order::Point> point = place == Place::home ? submit_at_home(task) : submit_ordered(task);
+  const std::uint64_t kept = keep_alive ? task.accesses[0].row_bytes * task.accesses[0].rows : 0;
+  const std::uint64_t room = room_of(kept + task.arguments.size());
+  Result<order::Point> point =
+      place == Place::home ? submit_at_home(task, room) : submit_ordered(task, room);
   if (!point) [[unlikely]]
     return std::move(point).error().at(task.site);
-  if (keep_alive) keep(std::move(keep_alive), task.accesses[0].row_bytes * task.accesses[0].rows);
+  if (keep_alive) keep(std::move(keep_alive), kept);
   if (task.kind == neutral::TaskKind::copy) keep_devices(task);
   stream_->announce();
   return point;
@@ -219,17 +228,20 @@ void Queue::keep_devices(const neutral::Task& task) {
 }
 
 // The common path: no wait can be needed, and nobody else's lock.
-Result<order::Point> Queue::submit_at_home(neutral::Task& task) {
+Result<order::Point> Queue::submit_at_home(neutral::Task& task, std::uint64_t room) {
   {
     const sync::Locked queue(slot_.lock);
-    if (!shared(task)) [[likely]]
-      return hand_over(task, nullptr);
+    if (!shared(task)) [[likely]] {
+      if (room != 0) [[unlikely]]
+        THALWEG_TRY(check_room(room));
+      return hand_over(task, nullptr, room);
+    }
   }
-  return submit_ordered(task);
+  return submit_ordered(task, room);
 }
 
 // The general path: some memory is not at home, or not here alone.
-Result<order::Point> Queue::submit_ordered(neutral::Task& task) {
+Result<order::Point> Queue::submit_ordered(neutral::Task& task, std::uint64_t room) {
   Registry& registry = Registry::instance();
   const sync::Locked submission(registry.submission());
   for (const Access& access : task.accesses) {
@@ -242,12 +254,13 @@ Result<order::Point> Queue::submit_ordered(neutral::Task& task) {
   if (copies_onto_itself(task)) [[unlikely]]
     return overlapping_copy(task);
   const sync::Locked queue(slot_.lock);
+  if (room != 0) THALWEG_TRY(check_room(room));
   order::PointSet& candidates = registry.candidates();
   candidates.clear();
   for (const Access& access : task.accesses)
     record_of(access).collect(access, candidates, registry.table());
   THALWEG_TRY(place_waits());
-  return hand_over(task, &registry.table());
+  return hand_over(task, &registry.table(), room);
 }
 
 // Makes what comes next wait for the candidates that it is not ordered after yet.
@@ -285,6 +298,7 @@ Result<order::Point> Queue::tail_locked() {
         !accepted)
       return std::move(accepted).error();
     slot_.order.take();
+    if (limited_) room_.add(slot_.order.last(), room_of(0));
     ++counters_.empty_turns;
   }
   return slot_.order.tail();
@@ -315,7 +329,8 @@ void Queue::keep(Ref<Counted> item, std::uint64_t size_bytes) {
   backend::Items freed;
   const sync::Locked queue(slot_.lock);
   stream_->keep(std::move(item), size_bytes);
-  stream_->poll(freed);
+  // With a limit each item has a fence of its own: what has passed is not held by what has not.
+  limited_ ? stream_->flush(freed) : stream_->poll(freed);
 }
 
 Result<order::Point> Queue::upload_copy(neutral::Task& task) {
@@ -325,6 +340,14 @@ Result<order::Point> Queue::upload_copy(neutral::Task& task) {
   const Access& to = task.accesses[0];
   const std::uint64_t bytes = to.row_bytes * to.rows;
   if (bytes == 0) return submit(task, {});
+  if (limited_) {
+    // Before memory is taken for it; and what former uploads no longer need goes first.
+    backend::Items freed;
+    const sync::Locked queue(slot_.lock);
+    stream_->flush(freed);
+    if (Result<void> fits = check_room(room_of(bytes)); !fits)
+      return std::move(fits).error().at(task.site);
+  }
   Result<backend::Block> block = reserve(MemoryKind::host, bytes, {.passed_only = true});
   if (!block) return std::move(block).error().with_context("staging an upload").at(task.site);
   auto staged = make_ref<StagedBytes>(*device_, *block);
@@ -332,6 +355,42 @@ Result<order::Point> Queue::upload_copy(neutral::Task& task) {
   std::memcpy(copy, task.host_source, bytes);
   task.host_source = copy;
   return submit(task, std::move(staged));
+}
+
+// Room.
+
+void Queue::pass_room() { room_.pass(Serial{sync::queue_timeline(slot_.index).value()}); }
+
+Result<void> Queue::check_room(std::uint64_t room) {
+  pass_room();
+  if (room_.fits(room)) [[likely]]
+    return {};
+  return Error(ErrorKind::queue_full,
+               fmt::format("A task of {} bytes does not fit: {} of the stream's {} bytes of room "
+                           "are taken.",
+                           room, room_.taken_bytes(), room_.limit_bytes()));
+}
+
+Result<void> Queue::wait_for_room(Deadline deadline, std::uint64_t size_bytes, Site site) {
+  if (forked()) [[unlikely]]
+    return forked_error(site);
+  const std::optional<sync::Moment> end = sync::end_of(deadline, device_->clock());
+  const std::uint64_t room = room_of(size_bytes);
+  for (;;) {
+    Serial needed;
+    if (limited_) {
+      const sync::Locked queue(slot_.lock);
+      pass_room();
+      needed = room_.fits_after(room);
+    }
+    if (needed == Serial{}) break;
+    Deadline left;
+    if (end) left = Deadline(end->time - device_->clock().now());
+    THALWEG_TRY(device_->wait(order::Point(slot_.index, needed), WaitReason::room, left, site));
+  }
+  backend::Items freed;
+  poll(freed);
+  return {};
 }
 
 // Events, other queues, timelines.
@@ -367,7 +426,9 @@ Result<order::Point> Queue::record_time(neutral::Stamp& time, Site site) {
   stamp.kind = neutral::TaskKind::stamp;
   stamp.site = site;
   stamp.time = &time;
-  return hand_over(stamp, nullptr);
+  const std::uint64_t room = room_of(0);
+  if (room != 0) THALWEG_TRY(check_room(room));
+  return hand_over(stamp, nullptr, room);
 }
 
 // Waiting across devices of one backend is fine; another backend's queues say nothing to ours.
@@ -436,12 +497,16 @@ Result<void> Queue::timeline_task(neutral::TaskKind kind, TimelineCore& timeline
   task.site = site;
   task.timeline = &timeline;
   task.value = value;
+  const std::uint64_t room = room_of(0);
   {
     const sync::Locked queue(slot_.lock);
+    if (room != 0)
+      if (Result<void> fits = check_room(room); !fits) return std::move(fits).error().at(site);
     if (Result<void> accepted = stream_->submit(task, Serial{slot_.order.last().value + 1});
         !accepted)
       return std::move(accepted).error().at(site);
     slot_.order.take();
+    if (room != 0) room_.add(slot_.order.last(), room);
     ++(kind == neutral::TaskKind::wait ? counters_.timeline_waits : counters_.submissions);
   }
   stream_->announce();

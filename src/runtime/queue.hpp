@@ -14,6 +14,7 @@
 
 #include "runtime/allocation.hpp"
 #include "runtime/registry.hpp"
+#include "runtime/room.hpp"
 #include "thalweg/backend/driver.hpp"
 #include "thalweg/interface.hpp"
 
@@ -42,6 +43,7 @@ class Queue final : public thalweg::detail::QueueCore {
   Result<void> wait_timeline(thalweg::detail::TimelineCore& timeline, std::uint64_t value,
                              Site site) override;
   Result<void> synchronize(Deadline deadline, Site site) override;
+  Result<void> wait_for_room(Deadline deadline, std::uint64_t size_bytes, Site site) override;
   Result<void> on_passed(Serial serial, UniqueFunction function, Site site) override;
   Result<void> signal_timeline(thalweg::detail::TimelineCore& timeline, std::uint64_t value,
                                Site site) override;
@@ -79,10 +81,16 @@ class Queue final : public thalweg::detail::QueueCore {
   Error misuse(const neutral::Task& task) const;
   ErrorKind mismatch(const Device& other) const noexcept;
   bool shared(const neutral::Task& task) const noexcept THALWEG_REQUIRES(slot_.lock);
-  Result<order::Point> submit_at_home(neutral::Task& task);
-  Result<order::Point> submit_ordered(neutral::Task& task);
-  Result<order::Point> hand_over(neutral::Task& task, const order::QueueTable* table)
-      THALWEG_REQUIRES(slot_.lock);
+  // `room` is what the task takes of a stream's limited room; 0 where there is no limit.
+  Result<order::Point> submit_at_home(neutral::Task& task, std::uint64_t room);
+  Result<order::Point> submit_ordered(neutral::Task& task, std::uint64_t room);
+  Result<order::Point> hand_over(neutral::Task& task, const order::QueueTable* table,
+                                 std::uint64_t room) THALWEG_REQUIRES(slot_.lock);
+  std::uint64_t room_of(std::uint64_t more_bytes) const noexcept {
+    return limited_ ? Room::size_of(more_bytes) : 0;
+  }
+  Result<void> check_room(std::uint64_t room) THALWEG_REQUIRES(slot_.lock);
+  void pass_room() THALWEG_REQUIRES(slot_.lock);
   Result<void> place_waits() THALWEG_REQUIRES(slot_.lock);
   Result<void> wait_point(order::Point point) THALWEG_REQUIRES(Registry::instance().submission());
   Result<void> timeline_task(neutral::TaskKind kind, thalweg::detail::TimelineCore& timeline,
@@ -106,11 +114,13 @@ class Queue final : public thalweg::detail::QueueCore {
   const QueueId id_ = make_id<QueueId>();
   const int priority_;
   const std::string name_;
+  const bool limited_;  // Has a limit of its room.
   std::atomic<int> end_steps_{2};
 
   bool ending_ THALWEG_GUARDED_BY(slot_.lock) = false;  // No handle is left.
   Serial end_ THALWEG_GUARDED_BY(slot_.lock);           // When ending: the program's last serial.
 
+  Room room_ THALWEG_GUARDED_BY(slot_.lock);  // Used when limited.
   order::WaitCounts waits_ THALWEG_GUARDED_BY(slot_.lock);
   Statistics counters_ THALWEG_GUARDED_BY(slot_.lock);
 };

@@ -21,13 +21,13 @@
 #include <utility>
 #include <vector>
 
+#include "contract/support/tiny_backend.hpp"
 #include "runtime/device.hpp"
 #include "runtime/queue.hpp"
 #include "runtime/registry.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/thalweg.hpp"
-#include "unit/runtime/tiny_backend.hpp"
 
 namespace thalweg::test {
 namespace {
@@ -158,6 +158,7 @@ void try_submitting(World& w) {
   EXPECT_REFUSED(w.stream.wait(w.other));
   EXPECT_REFUSED(w.stream.wait(w.timeline, 5));
   EXPECT_REFUSED(w.stream.synchronize());
+  EXPECT_REFUSED(w.stream.wait_for_room());
   EXPECT_REFUSED(w.other.synchronize());  // Nothing of it is left to wait for.
   EXPECT_TRUE(w.stream.is_same_queue(Stream(w.stream)));
   EXPECT_NE(w.stream.raw(), NativeHandle{});
