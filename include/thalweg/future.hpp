@@ -53,6 +53,9 @@ class FutureState<void> final : public FutureBase {};
 
 THALWEG_EXPORT Error no_function(Site site);
 
+// Calls `function`. What it throws goes to the error sink.
+THALWEG_EXPORT void call_here(UniqueFunction& function) noexcept;
+
 }  // namespace detail
 
 template <class T>
@@ -95,14 +98,15 @@ class [[nodiscard]] Future {
   }
 
   // Runs `function` once, when get() would return at once: on a thread of the runtime, inside a
-  // NoWaitScope, or here for a future that holds a refusal or nothing. Callbacks run one after the
-  // other: a long one delays the rest. The future may be dropped before.
+  // NoWaitScope, or here for a future that holds a refusal or nothing. What it throws goes to the
+  // error sink. Callbacks run one after the other: a long one delays the rest. The future may be
+  // dropped before.
   // Errors: invalid_argument for an empty function.
   Result<void> on_complete(UniqueFunction function,
                            std::source_location site = std::source_location::current()) const {
     if (!function) return detail::no_function(site);
     if (state_) return state_->on_complete(std::move(function), site);
-    function();
+    detail::call_here(function);
     return {};
   }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/handle.hpp"
+#include "base/callback.hpp"
 #include "thalweg/base/forked.hpp"
 #include "thalweg/base/log.hpp"
 
@@ -33,6 +34,8 @@ Result<void> FutureBase::on_complete(UniqueFunction function, Site site) const {
 }
 
 Error no_function(Site site) { return no_callback(site); }
+
+void call_here(UniqueFunction& function) noexcept { call_reporting(function); }
 
 Result<void> FutureBase::wait(Deadline deadline, Site site) {
   THALWEG_TRY(device_->wait(point_, WaitReason::future, deadline, site));

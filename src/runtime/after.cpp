@@ -2,34 +2,21 @@
 
 #include "runtime/after.hpp"
 
-#include <fmt/format.h>
-
 #include <deque>
-#include <exception>
 #include <utility>
 
+#include "base/callback.hpp"
 #include "os/futex.hpp"
 #include "os/process.hpp"
 #include "os/thread.hpp"
 #include "sync/lock.hpp"
 #include "sync/timeline.hpp"
-#include "thalweg/base/log.hpp"
 #include "thalweg/base/no_wait.hpp"
 
 namespace thalweg::runtime {
 
 void call_now(UniqueFunction& function) noexcept {
-  const auto report = [](std::string_view what) {
-    thalweg::detail::to_error_sink(
-        Error(ErrorKind::task_failed, fmt::format("A callback threw {}.", what)));
-  };
-  try {
-    function();
-  } catch (const std::exception& thrown) {
-    report(thrown.what());
-  } catch (...) {
-    report("something that is no std::exception");
-  }
+  call_reporting(function);
   os::end_forked_child();
 }
 

@@ -78,6 +78,14 @@ const OpenView* Allocation::open_against(const Access& access) {
   return record.views.empty() ? nullptr : record.against(in_record(access));
 }
 
+bool Allocation::meets(const Access& access, Allocation& other, const Access& theirs) noexcept {
+  if (!import_ || !other.import_ || &import_->root() != &other.import_->root()) return false;
+  const Access mine = in_record(access);
+  const Access its = other.in_record(theirs);
+  const bool bytes = mine.row_bytes != 0 && its.row_bytes != 0 && mine.rows != 0 && its.rows != 0;
+  return bytes && mine.offset < its.end() && its.offset < mine.end();
+}
+
 // The host.
 
 Result<HostMapping> Allocation::map(std::uint64_t offset, std::uint64_t bytes, AccessMode mode,

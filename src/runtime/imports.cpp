@@ -22,6 +22,10 @@ Import& Import::root() noexcept {
 
 void Import::collect(const Access& access, order::PointSet& out, const order::QueueTable& table) {
   record_.map.collect(access, out);
+  if (access.mode == AccessMode::token) {
+    tokens_.remove_if([](order::Point point) { return passed(point); });
+    out.add(tokens_);
+  }
   std::erase_if(past_, [&table](const Ref<Import>& part) { return part->points(table).empty(); });
   for (const Ref<Import>& part : past_) {
     const std::uint64_t first = std::max(address_ + access.offset, part->address());
@@ -73,6 +77,8 @@ Ref<Import> Imports::add(Space space, std::uint64_t address, std::uint64_t size_
           whole.record_.views.push_back(view);
         }
         part->record_.views.clear();
+        part->record_.map.collect({nullptr, 0, 0, 1, 0, AccessMode::token}, whole.tokens_);
+        whole.tokens_.add(part->tokens_);
         for (Ref<Import>& older : part->past_) whole.past_.push_back(std::move(older));
         part->past_.clear();
         whole.past_.push_back(part);

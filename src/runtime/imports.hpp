@@ -53,6 +53,10 @@ class Import final : public Counted {
   Record record_;
   Ref<Import> into_;               // What it was joined into.
   std::vector<Ref<Import>> past_;  // Roots it was made of, until all their points have passed.
+
+  // The last `orders` of the roots it was made of. Those of one memory are ordered with one
+  // another wherever their bytes are, and no record of bytes tells of one without bytes.
+  order::PointSet tokens_;
 };
 
 // Threads: any, without a lock.

@@ -7,8 +7,12 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <functional>
+#include <memory>
+#include <mutex>
 #include <string>
+#include <vector>
 
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
@@ -80,6 +84,90 @@ TEST_P(F11HostFunctionCallsBack, AllocatingAndDroppingLeavesNothingBehind) {
   EXPECT_TRUE(device_.poll());
   EXPECT_EQ(device_.memory_usage().allocations, before.allocations);
   EXPECT_EQ(device_.memory_usage().live_bytes, before.live_bytes);
+}
+
+// The steps one after the other in one program, while all of it is still in the queue: a refused
+// wait, a chain over both streams, and a function that allocates and drops between two fills.
+TEST_P(F11HostFunctionCallsBack, AllOfItInOneProgram) {
+  struct Outcome {
+    std::string wait = "not run";
+    std::string allocation = "not run";
+    std::string upload = "not run";
+    int counter = 0;
+  };
+  const auto outcome = std::make_shared<Outcome>();
+  const auto x = must(Array<int>::create(a_, 8));
+  const Timeline turn = must(Timeline::create(device_));
+  const MemoryUsage before = device_.memory_usage();
+  {
+    const Gate gate(device_);
+    gate.hold(a_);
+    must(a_.fill(x, 1));
+    static_cast<void>(a_.host(
+        "F1", {writes(x)}, [outcome, a = a_] { outcome->wait = refusal(a.synchronize(kLimit)); }));
+    for (std::uint64_t i = 0; i < 100; ++i) {
+      const Stream& stream = i % 2 == 0 ? a_ : b_;
+      must(stream.wait(turn, i));
+      static_cast<void>(stream.host("next", {}, [outcome, turn, i] {
+        ++outcome->counter;
+        must(turn.signal(i + 1));
+      }));
+    }
+    static_cast<void>(b_.host("F2", {}, [outcome, b = b_] {
+      auto small = Array<int>::create(b, 8);
+      outcome->allocation = refusal(small);
+      if (small) outcome->upload = refusal(b.upload(*small, std::vector<int>(8, 3)));
+      small = Array<int>();
+    }));
+    must(a_.fill(x, 2));
+  }
+  ASSERT_EQ(refusal(device_.synchronize(kLimit)), "none");
+  ASSERT_EQ(refusal(device_.synchronize(kLimit)), "none");  // What F2 enqueued.
+  EXPECT_EQ(outcome->wait, "wait_forbidden");
+  EXPECT_EQ(outcome->counter, 100);
+  EXPECT_TRUE(outcome->allocation == "none" || outcome->allocation == "wait_forbidden");
+  EXPECT_EQ(outcome->upload, outcome->allocation == "none" ? "none" : "not run");
+  EXPECT_EQ(must(a_.read(x).get(kLimit)), std::vector<int>(8, 2));
+  EXPECT_TRUE(device_.poll());
+  EXPECT_EQ(device_.memory_usage().allocations, before.allocations);
+  EXPECT_EQ(device_.memory_usage().live_bytes, before.live_bytes);
+}
+
+// The same lock order, as an interpreter has it: a thread holds the program's lock and calls the
+// runtime, while a host function, or a callback, wants that lock. Neither may hold a lock of the
+// runtime meanwhile.
+TEST_P(F11HostFunctionCallsBack, ALockOfTheProgramMayBeHeldWhileTheRuntimeIsCalled) {
+  struct Interpreter {
+    std::mutex lock;
+    std::atomic<int> wanting{0};
+    std::atomic<int> done{0};
+  };
+  const auto language = std::make_shared<Interpreter>();
+  const auto wants_the_lock = [language] {
+    ++language->wanting;
+    const std::lock_guard held(language->lock);
+    ++language->done;
+  };
+  const auto x = must(Array<int>::create(b_, 8));
+  {
+    const std::lock_guard held(language->lock);
+    Future<void> function = a_.host("wants", {}, wants_the_lock);
+    Future<void> before = b_.host("before", {}, [] {});
+    must(before.on_complete(wants_the_lock));
+    EXPECT_TRUE(comes_true([&] { return language->wanting >= 1; }));
+    must(b_.fill(x, 1));
+    must(a_.fill(x, 2));
+    const auto made = must(Array<int>::create(a_, 8));
+    must(a_.upload(made, std::vector<int>(8, 3)));
+    const Event mark = must(Event::create(device_));
+    must(a_.record(mark));
+    must(b_.wait_event(mark));
+    device_.poll();
+    device_.trim();
+  }
+  ASSERT_EQ(refusal(device_.synchronize(kLimit)), "none");
+  EXPECT_TRUE(comes_true([&] { return language->done == 2; }));
+  EXPECT_EQ(must(b_.read(x).get(kLimit)), std::vector<int>(8, 2));
 }
 
 std::string setup_name(const testing::TestParamInfo<const char*>& param) {

@@ -6,8 +6,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -47,6 +49,80 @@ TEST(F13StagedWrites, EachUseSeesTheWriteBeforeIt) {
       EXPECT_EQ(must(s.read(q).get(kLimit)), twos);
     }
   }
+}
+
+// The bytes are used by work that is not the runtime's, on the address that native() gives: a write
+// of each kind, native work that notes what it finds, another write. The use is on the stream of
+// the writes and on another one.
+TEST(F13StagedWrites, WorkOnTheRawAddressSeesTheWriteBeforeIt) {
+  const Device device = must(Device::open("cpu?workers=2"));
+  const Stream s = must(Stream::create(device));
+  const Stream t = must(Stream::create(device));
+  const auto x = must(Array<std::uint32_t>::create(s, 64));
+  const Words ones(64, 1);
+  const Words twos(64, 2);
+  const std::vector<std::function<void(const Words&)>> writes{
+      [&](const Words& from) { must(s.upload(x, std::span(from))); },
+      [&](const Words& from) { must(s.upload(x, Words(from))); },
+      [&](const Words& from) { static_cast<void>(s.upload_borrowed(x, std::span(from))); },
+      [&](const Words& from) { must(s.fill(x, from[0])); },
+  };
+  for (const Stream& user : {s, t}) {
+    for (const auto& first : writes) {
+      for (const auto& second : writes) {
+        const auto p = std::make_shared<Words>();
+        const auto q = std::make_shared<Words>();
+        const auto note = [](const std::shared_ptr<Words>& to) {
+          return [to](NativeHandle, std::span<const NativeBytes> bytes) {
+            const auto* const from = reinterpret_cast<const std::uint32_t*>(
+                static_cast<std::uintptr_t>(bytes[0].address));
+            to->assign(from, from + bytes[0].size_bytes / sizeof(std::uint32_t));
+          };
+        };
+        {
+          const Gate gate(device);
+          gate.hold(s);
+          first(ones);
+          must(user.native({reads(x)}, note(p)));
+          second(twos);
+          must(user.native({reads(x)}, note(q)));
+        }
+        ASSERT_EQ(refusal(device.synchronize(kLimit)), "none");
+        EXPECT_EQ(*p, ones);
+        EXPECT_EQ(*q, twos);
+      }
+    }
+  }
+}
+
+// Native work is the writer: what it writes is staged nowhere either.
+TEST(F13StagedWrites, WhatNativeWorkWritesTakesItsTurn) {
+  const Device device = must(Device::open("cpu?workers=2"));
+  const Stream s = must(Stream::create(device));
+  const Stream t = must(Stream::create(device));
+  const auto x = must(Array<std::uint32_t>::create(s, 64));
+  const auto p = must(Array<std::uint32_t>::create(s, 64));
+  const auto q = must(Array<std::uint32_t>::create(s, 64));
+  const auto set = [](std::uint32_t value) {
+    return [value](NativeHandle, std::span<const NativeBytes> bytes) {
+      auto* const to =
+          reinterpret_cast<std::uint32_t*>(static_cast<std::uintptr_t>(bytes[0].address));
+      std::fill_n(to, bytes[0].size_bytes / sizeof(std::uint32_t), value);
+    };
+  };
+  {
+    const Gate gate(device);
+    gate.hold(s);
+    must(s.upload(x, Words(64, 9)));
+    must(t.native({writes(x)}, set(1)));
+    must(s.copy(p, x));
+    must(t.native({writes(x)}, set(2)));
+    must(s.copy(q, x));
+    must(s.upload(x, Words(64, 7)));
+  }
+  EXPECT_EQ(must(s.read(p).get(kLimit)), Words(64, 1));
+  EXPECT_EQ(must(s.read(q).get(kLimit)), Words(64, 2));
+  EXPECT_EQ(must(s.read(x).get(kLimit)), Words(64, 7));
 }
 
 // A thousand small writes to different offsets, a task after every tenth, on one stream and with

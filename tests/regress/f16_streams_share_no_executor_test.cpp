@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // More streams than executors: streams shared one, so that a blocked head stopped the work of
-// strangers, and a pool handed out the same stream twice. Here every stream is a queue of its own:
-// there is no pool of streams to run out of.
+// strangers, and a pool handed out the same stream twice. Every stream is a queue of its own, and a
+// pool hands out each of its streams before one comes again.
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 #include <thread>
@@ -66,6 +68,34 @@ TEST(F16StreamsShareNoExecutor, EveryStreamIsAQueueOfItsOwn) {
   EXPECT_EQ(ids.size(), kThreads * kEach);
   EXPECT_EQ(natives.size(), kThreads * kEach);
   EXPECT_EQ(device.statistics().queues_created, kThreads * kEach);
+}
+
+// Twice the size of a pool is taken by eight threads: as many ids as the size, each exactly twice.
+// What waits in one of the streams holds no other.
+TEST(F16StreamsShareNoExecutor, APoolHandsOutEachStreamEquallyOften) {
+  constexpr std::size_t kThreads = 8;
+  constexpr std::size_t kSize = 24;
+  const Device device = must(Device::open("cpu?workers=2"));
+  const StreamPool pool = must(StreamPool::create(device, kSize));
+  std::vector<std::vector<Stream>> taken(kThreads);
+  std::vector<std::thread> threads;
+  for (std::vector<Stream>& mine : taken) {
+    threads.emplace_back([&pool, &mine] {
+      for (std::size_t i = 0; i < 2 * kSize / kThreads; ++i) mine.push_back(pool.next());
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+
+  std::map<std::uint64_t, int> times;
+  for (const std::vector<Stream>& mine : taken)
+    for (const Stream& stream : mine) ++times[stream.id().value];
+  EXPECT_EQ(times.size(), kSize);
+  for (const auto& [id, count] : times) EXPECT_EQ(count, 2) << id;
+  EXPECT_EQ(device.statistics().queues_created, kSize);
+
+  const Gate gate(device);
+  for (std::size_t i = 0; i + 1 < kSize; ++i) gate.hold(pool.next());
+  EXPECT_EQ(refusal(pool.next().host("free", {}, [] {}).get(kLimit)), "none");
 }
 
 }  // namespace

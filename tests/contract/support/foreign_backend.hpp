@@ -12,10 +12,12 @@
 
 namespace thalweg::contract {
 
-// A type of its own: to the runtime its streams are not those of the tiny backend.
+// A type of its own: to the runtime its streams are not those of the tiny backend. Its addresses
+// are its own affair: the host maps none of its device memory.
 class ForeignBackend : public test::TinyBackend {
  public:
   using TinyBackend::TinyBackend;
+  static constexpr bool kHostAddresses = false;
 };
 
 inline Result<Device> open_foreign() {

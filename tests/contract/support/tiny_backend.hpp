@@ -23,6 +23,7 @@
 #include <memory>
 #include <mutex>
 #include <new>
+#include <source_location>
 #include <stdexcept>
 #include <stop_token>
 #include <string>
@@ -117,6 +118,7 @@ struct TinyQueue : TimelineWaiter {
     std::uint64_t timeline_value = 0;
     Ref<neutral::Completion> completion;
     std::stop_token stop;
+    std::source_location site;
   };
   TinyMachine* machine;
   order::QueueIndex index;
@@ -177,7 +179,7 @@ struct TinyMachine : std::enable_shared_from_this<TinyMachine> {
       end(queue, entry);
       return false;
     }
-    execute(entry);
+    execute(*queue.machine, entry);
     pass(queue, entry.serial);
     return true;
   }
@@ -200,22 +202,35 @@ struct TinyMachine : std::enable_shared_from_this<TinyMachine> {
     }
   }
 
-  static void execute(const TinyQueue::Entry& entry) {
+  // Whoever stops a task knows: the sink hears of failures only.
+  static void execute(TinyMachine& machine, const TinyQueue::Entry& entry) {
     std::optional<Error> error;
-    try {
-      const NoWaitScope no_wait;
-      if (entry.stop.stop_requested()) {
-        error = Error(ErrorKind::cancelled, "Tiny was told to stop before the task's turn.");
-      } else if (entry.body) {
-        entry.body();
-      }
-    } catch (const std::exception& thrown) {
-      error = Error(ErrorKind::task_failed, thrown.what());
+    if (entry.stop.stop_requested()) {
+      error =
+          Error(ErrorKind::cancelled, "Tiny was told to stop before the task's turn.", entry.site);
+      ++machine.counters.tasks_cancelled;
+    } else {
+      error = outcome(entry);
+      if (error) ++machine.counters.tasks_failed;
     }
     if (entry.completion) {
       entry.completion->complete(error ? &*error : nullptr);
-    } else if (error) {
+    } else if (error && error->kind() != ErrorKind::cancelled) {
       detail::to_error_sink(*error);
+    }
+  }
+
+  static std::optional<Error> outcome(const TinyQueue::Entry& entry) {
+    try {
+      const NoWaitScope no_wait;
+      if (entry.body) entry.body();
+      return std::nullopt;
+    } catch (const Error& refused) {
+      return refused.at(entry.site);
+    } catch (const std::exception& thrown) {
+      return Error(ErrorKind::task_failed, thrown.what(), entry.site);
+    } catch (...) {
+      return Error(ErrorKind::task_failed, "A task threw no std::exception.", entry.site);
     }
   }
 
@@ -226,6 +241,7 @@ struct TinyMachine : std::enable_shared_from_this<TinyMachine> {
   std::vector<std::shared_ptr<TinyQueue>> queues;  // Guarded by `mutex`.
   bool running = false;
   bool again = false;
+  backend::DriverCounters counters;
 };
 
 struct TinyFence {
@@ -320,6 +336,7 @@ class TinyBackend {
   TinyFactory& factory() { return factory_; }
   backend::MemorySource& device_pool() { return machine_->device_pool; }
   backend::MemorySource& host_pool() { return machine_->host_pool; }
+  backend::DriverCounters counters() const { return machine_->counters; }
 
   static Result<void> submit(TinyStream& stream, const neutral::Task& task, Serial serial) {
     TinyQueue& queue = *stream.signal();
@@ -327,8 +344,9 @@ class TinyBackend {
     if (task.kind != neutral::TaskKind::last && control.submit.now())
       return Error(ErrorKind::queue_full, "Tiny takes no task.");
     ++control.submits;
-    TinyQueue::Entry entry{task.kind, serial.value, body(task), std::exchange(queue.owed, {}), {},
-                           0,         {},           {}};
+    TinyQueue::Entry entry{
+        task.kind, serial.value, body(task), std::exchange(queue.owed, {}), {}, 0,
+        {},        {},           task.site};
     if (task.kind == neutral::TaskKind::wait) {
       entry.timeline = Ref<neutral::Timeline>::share(task.timeline);
       entry.timeline_value = task.value;
@@ -394,7 +412,7 @@ class TinyBackend {
       case neutral::TaskKind::signal:
         return [timeline = Ref<neutral::Timeline>::share(task.timeline), value = task.value] {
           if (!timeline->raise(value))
-            detail::to_error_sink(Error(ErrorKind::invalid_argument, "A timeline cannot go down."));
+            throw Error(ErrorKind::invalid_argument, "A timeline cannot go down.");
         };
       case neutral::TaskKind::stamp:
         return [time = Ref<neutral::Stamp>::share(task.time)] {

@@ -30,10 +30,12 @@ struct World {
         stream(must(Stream::create(device))),
         gate(device),
         timeline(must(Timeline::create(device))),
-        event(must(Event::create(device))) {
+        event(must(Event::create(device))),
+        pages(must(HostArray<int>::create(stream, 4))) {
     gate.hold(stream);
     future = stream.host("behind", {}, [timeline = timeline] { must(timeline.signal(1)); });
     must(stream.record(event));
+    must(stream.fill(pages, 1));
   }
 
   World(const World&) = delete;
@@ -45,6 +47,7 @@ struct World {
   Gate gate;
   Timeline timeline;
   Event event;
+  HostArray<int> pages;
   Future<void> future;
 };
 
@@ -145,7 +148,12 @@ INSTANTIATE_TEST_SUITE_P(
         Call{"timeline_wait", WaitReason::timeline,
              [](World& world, Deadline deadline) { return world.timeline.wait(1, deadline); }},
         Call{"future_get", WaitReason::future,
-             [](World& world, Deadline deadline) { return world.future.get(deadline); }}),
+             [](World& world, Deadline deadline) { return world.future.get(deadline); }},
+        Call{"map", WaitReason::map,
+             [](World& world, Deadline deadline) -> Result<void> {
+               THALWEG_TRY(world.pages.map(for_update, deadline));
+               return {};
+             }}),
     testing::PrintToStringParamName());
 
 // Several streams share one deadline: what the first takes the second has not.

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "base/callback.hpp"
+
+#include <fmt/format.h>
+
+#include <exception>
+#include <string_view>
+
+#include "thalweg/base/error.hpp"
+#include "thalweg/base/log.hpp"
+
+namespace thalweg {
+
+void call_reporting(UniqueFunction& function) noexcept {
+  const auto report = [](std::string_view what) {
+    detail::to_error_sink(Error(ErrorKind::task_failed, fmt::format("A callback threw {}.", what)));
+  };
+  try {
+    function();
+  } catch (const std::exception& thrown) {
+    report(thrown.what());
+  } catch (...) {
+    report("something that is no std::exception");
+  }
+}
+
+}  // namespace thalweg

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// base/callback.hpp - calls a function of the program's that nobody takes an exception from.
+
+#pragma once
+
+#include "thalweg/base/unique_function.hpp"
+
+namespace thalweg {
+
+// Calls `function` here. What it throws goes to the error sink.
+void call_reporting(UniqueFunction& function) noexcept;
+
+}  // namespace thalweg
