@@ -77,6 +77,8 @@ void Actor::step() {
       {"fill", 16, &Actor::fill},
       {"launch", 24, &Actor::launch},
       {"launch many cells", 3, &Actor::launch_many},
+      {"launch over a grid in memory", 5, &Actor::launch_indirect},
+      {"use a tile", 8, &Actor::use_tile},
       {"copy", 16, &Actor::copy},
       {"upload", 14, &Actor::upload},
       {"upload a new array", 3, &Actor::upload_new},
@@ -109,6 +111,7 @@ void Actor::step() {
       {"ask a device", 6, &Actor::ask_device},
       {"stream pool", 2, &Actor::pool},
       {"short device", 1, &Actor::short_device},
+      {"small room", 2, &Actor::small_room},
       {"misuse", 6, &Actor::misuse},
       {"take what was read", 14, &Actor::take_read},
       {"take a future", 14, &Actor::take_sent},
@@ -385,6 +388,62 @@ void Actor::launch_many() {
     change(chosen, part, false, [value](std::span<Word> model) {
       for (Word& element : model) element += value;
     });
+  }
+}
+
+void Actor::launch_indirect() {
+  Own* const own = any_own();
+  if (own == nullptr) return;
+  const Part part = any_part(*own);
+  const auto extent = any_stream(own->device).upload(std::vector<Extent>{{part.count, 1, 1}});
+  if (!took(extent, {ErrorKind::out_of_memory})) return;
+  const Chosen chosen = choose(own->device);
+  const auto value = static_cast<Word>(random_.next());
+  took(chosen.stream.launch_indirect(world_.add, *extent, part.view(), value));
+  change(chosen, part, false, [value](std::span<Word> model) {
+    for (Word& element : model) element += value;
+  });
+}
+
+void Actor::use_tile() {
+  constexpr std::size_t kPitch = 8;
+  Own* const own = any_own();
+  if (own == nullptr || own->model.size() < 4 * kPitch) return;
+  const Part part{own, 0, own->model.size()};
+  const std::size_t first = random_.below(kPitch / 2);
+  const std::size_t width = 1 + random_.below(kPitch / 2);
+  const std::size_t rows = 1 + random_.below(static_cast<std::uint32_t>(part.count / kPitch - 1));
+  const View2D<Word> tile = own->view.tile(first, width, rows, kPitch);
+  const Chosen chosen = choose(own->device);
+  const auto value = static_cast<Word>(random_.next());
+  const auto each = [&](std::span<Word> model, const auto& use) {
+    for (std::size_t y = 0; y != rows; ++y)
+      for (std::size_t x = 0; x != width; ++x) use(model[first + y * kPitch + x], y * width + x);
+  };
+  switch (random_.below(3)) {
+    case 0:
+      took(chosen.stream.fill(tile, value));
+      change(chosen, part, false, [&](std::span<Word> model) {
+        each(model, [&](Word& element, std::size_t) { element = value; });
+      });
+      break;
+    case 1: {
+      const std::vector<Word> values = ramp(width * rows, value);
+      const auto task = chosen.stream.upload(tile, std::span<const Word>(values));
+      if (!took(task, {ErrorKind::out_of_memory})) return;
+      change(chosen, part, false, [&](std::span<Word> model) {
+        each(model, [&](Word& element, std::size_t i) { element = values[i]; });
+      });
+      break;
+    }
+    default: {
+      Read read;
+      read.future = chosen.stream.read(tile);
+      read.stoppable = chosen.stop != Stop::never;
+      read.known = own->known;
+      each(part.model(), [&](Word& element, std::size_t) { read.expected.push_back(element); });
+      reads_.push_back(std::move(read));
+    }
   }
 }
 
@@ -904,6 +963,22 @@ void Actor::short_device() {
   const auto values = future.get();
   took(values);
   require(*values == std::vector<Word>(10, 9), "What a device did that is gone.");
+}
+
+// Of a stream that refuses tasks while others are outstanding.
+void Actor::small_room() {
+  const std::size_t d = any_device();
+  StreamOptions options;
+  options.room_bytes = 1024;
+  const auto stream = Stream::create(world_.devices[d], options);
+  took(stream);
+  took(stream->wait(any_stream(d)));
+  const View<Word>& view = shared_.views[d][random_.below(4)];
+  for (int i = 0; i != 12; ++i) {
+    const auto task = stream->fill(view, Word{4});
+    if (took(task, {ErrorKind::queue_full, ErrorKind::invalid_argument})) continue;
+    took(stream->wait_for_room(some_deadline()), {ErrorKind::timeout});
+  }
 }
 
 void Actor::misuse() {

@@ -103,6 +103,8 @@ class Actor {
   void fill();
   void launch();
   void launch_many();
+  void launch_indirect();
+  void use_tile();
   void copy();
   void upload();
   void upload_new();
@@ -135,6 +137,7 @@ class Actor {
   void ask_device();
   void pool();
   void short_device();
+  void small_room();
   void misuse();
   void take_read();
   void take_sent();
