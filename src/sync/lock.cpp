@@ -26,7 +26,7 @@ void pop_rank(Rank rank) noexcept { held &= ~(1U << static_cast<unsigned>(rank))
 
 // Looks seldomer and seldomer: a holder that is left alone keeps the line of the lock and those it
 // guards, and takes it again and again, which costs a tenth of handing them over each time.
-// Measured (docs/design/0003-several-threads.md).
+// Measured (docs/design/0004-several-threads.md).
 void SpinLock::lock_slow() noexcept {
   constexpr int kPausesMax = 64;
   constexpr int kPausesBeforeYield = 256;
