@@ -66,7 +66,8 @@ struct Setting {
 // each on a processor of its own while there are some.
 //
 //   submit        the time of a call, as the mean thread sees it
-//   submit p50    the median of it over batches of 32 calls of all threads
+//   submit p50    the median of it over batches of 32 calls of all threads, and
+//   submit p99    what 99 % of the batches stay below: a thread that waits for another's run
 //   all threads   the time between two calls of any, until the last thread is through
 template <class Submit>
 void from_threads(std::vector<Value>& values, std::size_t threads, std::size_t count,
@@ -103,6 +104,7 @@ void from_threads(std::vector<Value>& values, std::size_t threads, std::size_t c
   const double submissions = static_cast<double>(threads * (count / kBatch * kBatch));
   values.push_back({"submit", "ns", sum_ns / submissions});
   values.push_back({"submit p50", "ns", to_ns(percentile(batches, 0.5)) / kBatch});
+  values.push_back({"submit p99", "ns", to_ns(percentile(batches, 0.99)) / kBatch});
   values.push_back({"all threads", "ns", to_ns(last - first) / submissions});
 }
 
