@@ -2,11 +2,7 @@
 //
 // What a submission costs. README.md has the question and the method.
 
-#include <barrier>
-#include <thread>
-
 #include "support/floor.hpp"
-#include "support/machine.hpp"
 #include "support/work.hpp"
 
 #ifndef THALWEG_BENCH_NO_TBB
@@ -21,11 +17,10 @@ constexpr std::size_t kQueues = 8;
 struct Sizes {
   std::size_t tasks;  // Of a pass in order.
   std::size_t round_trips;
-  std::size_t per_thread;  // Submissions.
 };
 
 Sizes sizes_of(const Options& options) {
-  return options.quick ? Sizes{2'000, 200, 1'000} : Sizes{100'000, 20'000, 20'000};
+  return options.quick ? Sizes{2'000, 200} : Sizes{100'000, 20'000};
 }
 
 // Adds the checksum to what `fill` measures.
@@ -133,49 +128,6 @@ Contender round_trip(Setting& setting) {
   return {"thalweg", accesses_text(N), setting.sizes.round_trips, run};
 }
 
-// Two threads submit to streams of their own, behind closed gates: nothing runs meanwhile, so only
-// the submissions are timed.
-Contender two_threads(Setting& setting, bool shared) {
-  struct Lane {
-    Stream stream;
-    std::array<Column, 3> columns;
-  };
-  std::array<Lane, 2> lanes;
-  for (Lane& lane : lanes) {
-    lane.stream = must(Stream::create(setting.device));
-    for (Column& column : lane.columns) column = make_column(lane.stream);
-  }
-  if (shared) lanes[1].columns = lanes[0].columns;
-  const Timeline gate = must(Timeline::create(setting.device));
-  const auto run = [&setting, lanes, gate, code = accessing_kernel<3>(setting.body)] {
-    return counted(setting.counter, [&](std::vector<Value>& values) {
-      const std::size_t count = setting.sizes.per_thread;
-      const std::uint64_t opening = gate.value() + 1;
-      const std::vector<int> places = processors();
-      std::barrier start(2);
-      std::array<double, 2> ns{};
-      const auto submit_all = [&](std::size_t t) {
-        pin_to(places[t % places.size()]);
-        start.arrive_and_wait();
-        const std::uint64_t begin = ticks();
-        for (std::size_t i = 0; i < count; ++i)
-          launch_with(lanes[t].stream, code, lanes[t].columns);
-        ns[t] = to_ns(ticks() - begin) / static_cast<double>(count);
-      };
-      for (const Lane& lane : lanes) check(lane.stream.wait(gate, opening));
-      {
-        const std::jthread first(submit_all, 0);
-        const std::jthread second(submit_all, 1);
-      }
-      check(gate.signal(opening));
-      check(setting.device.synchronize());
-      values.push_back({"submit", "ns", (ns[0] + ns[1]) / 2});
-    });
-  };
-  return {"thalweg", shared ? "3 accesses, shared arrays" : "3 accesses, own arrays",
-          2 * setting.sizes.per_thread, run};
-}
-
 Contender floor_in_order(Setting& setting) {
   return {"floor", "array of calls", 2 * setting.sizes.tasks, [&setting] {
             CallArray calls(setting.sizes.tasks);
@@ -257,12 +209,6 @@ Group round_trip_group(Setting& setting) {
   return group;
 }
 
-Group two_threads_group(Setting& setting) {
-  Group group;
-  group.contenders = {two_threads(setting, false), two_threads(setting, true)};
-  return group;
-}
-
 Group timer_group() {
   Group group;
   group.contenders = {{"floor", "two readings", 0,
@@ -276,8 +222,6 @@ void measure(Runner& runner) {
   runner.run("in-order", [&] { return in_order_group(setting); });
   runner.run("cross-queue wait", [&] { return cross_queue_group(setting); });
   runner.run("round trip", [&] { return round_trip_group(setting); });
-  if (processors().size() > 1)
-    runner.run("two threads", [&] { return two_threads_group(setting); });
 }
 
 }  // namespace

@@ -5,8 +5,8 @@
 // A thread takes locks in rising rank only; a build with assertions aborts on a wrong order.
 // Nothing that may block, and no code of the user's, runs under either lock.
 //
-//   SpinLock   held for some tens of instructions: submissions. It spins, then yields; it is not
-//              fair, and that is why it is fast (docs/design/0002-cpu-backend.md).
+//   SpinLock   held for some tens of instructions: submissions. It backs off, then yields; it is
+//              not fair, and that is why it is fast (docs/design/0004-several-threads.md).
 //   Mutex      for everything else.
 
 #pragma once

@@ -230,6 +230,12 @@ Slot* Queue::append_slot(std::size_t extra) noexcept {
   }
   Slot* const slot = new (&tail_segment_->slot(tail_)) Slot;
   tail_ += 1 + extra;
+  // The consumer had the lines of the next task last. They come while the submitter does something
+  // else: or else the next locked instruction waits for them.
+  if (tail_ + 1 < kSlotsPerSegment) [[likely]] {
+    __builtin_prefetch(tail_segment_->memory + tail_ * sizeof(Slot), 1);
+    __builtin_prefetch(tail_segment_->memory + (tail_ + 1) * sizeof(Slot), 1);
+  }
   slot->extra = static_cast<std::uint8_t>(extra);
   slot->guarded = false;
   slot->completion = nullptr;
