@@ -30,8 +30,10 @@ struct World {
         stream(must(Stream::create(device))),
         gate(device),
         timeline(must(Timeline::create(device))),
-        event(must(Event::create(device))) {
+        event(must(Event::create(device))),
+        array(must(Array<int>::create(stream, 1))) {
     gate.hold(stream);
+    must(stream.fill(array, 1));
     future = stream.host("behind", {}, [timeline = timeline] { must(timeline.signal(1)); });
     must(stream.record(event));
   }
@@ -45,6 +47,7 @@ struct World {
   Gate gate;
   Timeline timeline;
   Event event;
+  Array<int> array;
   Future<void> future;
 };
 
@@ -144,6 +147,11 @@ INSTANTIATE_TEST_SUITE_P(
              [](World& world, Deadline deadline) { return world.event.wait(deadline); }},
         Call{"timeline_wait", WaitReason::timeline,
              [](World& world, Deadline deadline) { return world.timeline.wait(1, deadline); }},
+        Call{"map", WaitReason::map,
+             [](World& world, Deadline deadline) -> Result<void> {
+               THALWEG_TRY(map(world.array, for_reading, deadline));
+               return {};
+             }},
         Call{"future_get", WaitReason::future,
              [](World& world, Deadline deadline) { return world.future.get(deadline); }}),
     testing::PrintToStringParamName());
