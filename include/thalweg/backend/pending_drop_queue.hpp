@@ -6,8 +6,9 @@
 //   flush    closes that with one fence        [fence 1: items] [fence 2: items]
 //   poll     takes out every generation whose fence has passed, in any number, never blocking
 //
-// Bound: none of its own; the staged part is flushed at kItemsMax items or kBytesMax bytes, and
-// outstanding_bytes() is what a limit is checked against.
+// Bound: none of its own; the staged part is flushed at kItemsMax items or kBytesMax bytes. The
+// runtime flushes behind each item of a stream whose room is limited, and refuses what does not
+// fit.
 //
 // Threads:    external synchronization (the queue's lock). Items are handed to the caller, who
 //             destroys them without a lock.
