@@ -33,10 +33,10 @@ HostArray<int> host_array(const Stream& home, std::uint64_t count) {
   return need(HostArray<int>::create(home, count));
 }
 
-// An array of `count` elements that all are `value`.
+// An array of `count` elements that all are `value`. Nobody uses bytes that were just handed out.
 HostArray<int> host_array(const Stream& home, std::uint64_t count, int value) {
   HostArray<int> array = host_array(home, count);
-  auto view = need(array.map(for_writing));
+  auto view = need(array.try_map(for_writing));
   std::fill(view.begin(), view.end(), value);
   return array;
 }

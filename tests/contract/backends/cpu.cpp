@@ -11,8 +11,7 @@ namespace {
                 {"CpuWorkers2", "cpu?workers=2", 2},
                 {"CpuWorkers4", "cpu?workers=4", 4},
                 {"CpuHelpingOff", "cpu?workers=2&helping=off", 2}},
-    .open = [](const std::string& name) {
-    return runtime::open_driver(name); },
+    .open = [](const std::string& name) { return runtime::open_driver(name); },
     .exceptions = {{"S10", "There is no capture yet."},
                    {"S11", "The cpu has no default stream."},
                    {"S12", "The cpu has no current context."},
