@@ -39,6 +39,19 @@ class Calls {
   std::shared_ptr<State> state_;
 };
 
+// A callback that calls the device waits for this: a backend may be for one thread at a time, and
+// the row's own is in a call of it while the callback begins.
+class Turn {
+ public:
+  void give() const { *given_ = true; }
+  bool wait() const {
+    return comes_true([this] { return given_->load(); });
+  }
+
+ private:
+  std::shared_ptr<std::atomic<bool>> given_ = std::make_shared<std::atomic<bool>>(false);
+};
+
 // All callbacks that could run by now have run: they run one after the other.
 bool callbacks_done(const Stream& idle) {
   const Calls flag(1);
@@ -111,8 +124,10 @@ CONTRACT_ROW(C2, ACallbackRunsOnAThreadOfTheRuntimeInsideANoWaitScope) {
   second.hold(held);
   Future<void> behind = held.host("behind", {}, [] {});
   Future<void> future = s.host("f", {}, [] {});
-  const auto observe = [&held](const std::shared_ptr<Seen>& seen) {
-    return [seen, held] {
+  const Turn turn;
+  const auto observe = [&held, &turn](const std::shared_ptr<Seen>& seen) {
+    return [seen, held, turn] {
+      EXPECT_TRUE(turn.wait());
       seen->thread = std::this_thread::get_id();
       seen->no_wait = NoWaitScope::active();
       seen->wait = refusal(held.synchronize(kLimit));
@@ -123,6 +138,7 @@ CONTRACT_ROW(C2, ACallbackRunsOnAThreadOfTheRuntimeInsideANoWaitScope) {
   const auto late = std::make_shared<Seen>();
   need(future.on_complete(observe(early)));
   gate.open();
+  turn.give();
   EXPECT_TRUE(comes_true([&] { return early->done.load(); }));
   need(future.on_complete(observe(late)));
   EXPECT_TRUE(comes_true([&] { return late->done.load(); }));
@@ -178,7 +194,9 @@ CONTRACT_ROW(C4, ACallbackMayCallTheRuntime) {
   const Gate gate(device());
   gate.hold(state->stream);
   Future<void> first = state->stream.host("first", {}, [] {});
-  need(first.on_complete([state] {
+  const Turn turn;
+  need(first.on_complete([state, turn] {
+    EXPECT_TRUE(turn.wait());
     const Device device = state->stream.device();
     auto& refusals = state->refusals;
     refusals.push_back(refusal(state->stream.fill(state->data, 5)));
@@ -200,6 +218,7 @@ CONTRACT_ROW(C4, ACallbackMayCallTheRuntime) {
     state->stage = 1;
   }));
   gate.open();
+  turn.give();
   ASSERT_TRUE(comes_true([&] { return state->stage == 2; }));
   for (const std::string& refused : state->refusals) EXPECT_EQ(refused, "none");
   EXPECT_EQ(state->refusals.size(), 7U);
@@ -220,11 +239,8 @@ CONTRACT_ROW(C5, ACallbackMayDropTheLastHandles) {
     Timeline timeline;
     Future<void> future;
   };
-  struct Progress {
-    std::atomic<bool> alone{false};
-    std::atomic<bool> dropped{false};
-  };
-  const auto progress = std::make_shared<Progress>();
+  const Turn turn;
+  const auto dropped = std::make_shared<std::atomic<bool>>(false);
   auto state = std::make_shared<State>();
   state->stream = stream();
   state->device = take_device();
@@ -236,17 +252,17 @@ CONTRACT_ROW(C5, ACallbackMayDropTheLastHandles) {
   need(state->stream.fill(state->data, 1));
   need(state->stream.record(state->event));
   state->future = state->stream.host("last", {}, [] {});
-  need(state->future.on_complete([state, progress]() mutable {
-    EXPECT_TRUE(comes_true([&] { return progress->alone.load(); }));
+  need(state->future.on_complete([state, turn, dropped]() mutable {
+    EXPECT_TRUE(turn.wait());
     state.reset();
-    progress->dropped = true;
+    *dropped = true;
   }));
   state.reset();
   gate->open();
   gate.reset();
   EXPECT_FALSE(control().driver_destroyed());
-  progress->alone = true;
-  EXPECT_TRUE(comes_true([&] { return progress->dropped.load(); }));
+  turn.give();
+  EXPECT_TRUE(comes_true([&] { return dropped->load(); }));
 }
 
 // What a callback throws goes to the error sink, and the next callback runs.

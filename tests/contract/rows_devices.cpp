@@ -105,6 +105,33 @@ CONTRACT_ROW(D2, ADeviceMayBeDroppedWhileItsMemoryIsInFlight) {
   }));
 }
 
+// The copy alone keeps the other device: its own stream has nothing left to do.
+CONTRACT_ROW(D2Idle, ACopyKeepsTheOtherDevice) {
+  ASSERT_TRUE(backend().devices_meet) << "Work of two devices does not meet.";
+  const Stream ours = stream();
+  const auto here = need(Array<int>::create(ours, 8));
+  std::shared_ptr<Control> theirs_control;
+  const Gate gate(device());
+  gate.hold(ours);
+  {
+    const Opened second = second_device();
+    theirs_control = second.control;
+    const Stream theirs = need(Stream::create(second.device));
+    const auto there = need(theirs.upload(Values(8, 5)));
+    need(theirs.synchronize(kLimit));
+    need(ours.copy(here, there));
+  }
+  EXPECT_TRUE(comes_true([&] { return theirs_control->streams_destroyed() == 1; }));
+  EXPECT_FALSE(theirs_control->driver_destroyed());
+  EXPECT_TRUE(gate.closed());
+  gate.open();
+  EXPECT_EQ(need(ours.read(here).get(kLimit)), Values(8, 5));
+  EXPECT_TRUE(comes_true([&] {
+    device().poll();
+    return theirs_control->driver_destroyed();
+  }));
+}
+
 // Ids name one thing in the process, whichever device it is of.
 CONTRACT_ROW(D3, IdsAreUniqueAcrossDevices) {
   std::vector<Opened> devices;

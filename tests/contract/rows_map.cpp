@@ -33,7 +33,7 @@ HostArray<int> host_array(const Stream& home, std::uint64_t count) {
   return need(HostArray<int>::create(home, count));
 }
 
-// An array of `count` elements that all are `value`. No task uses what was just made.
+// An array of `count` elements that all are `value`. Nobody uses bytes that were just handed out.
 HostArray<int> host_array(const Stream& home, std::uint64_t count, int value) {
   HostArray<int> array = host_array(home, count);
   auto view = need(array.try_map(for_writing));

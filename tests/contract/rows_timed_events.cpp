@@ -135,6 +135,24 @@ CONTRACT_ROW(E5, TheTimeIsThatOfTheLatestRecord) {
   EXPECT_LE(need(elapsed(first, second)), nanoseconds(0));
 }
 
+// A record behind a gate, and one of another stream that is made later and passes first: the time
+// is that of the record's turn, and not that of its call.
+CONTRACT_ROW(E5Turn, TheTimeIsThatOfTheRecordsTurn) {
+  const Stream held = stream();
+  const Stream idle = stream();
+  const TimedEvent behind = timed(device());
+  const TimedEvent later = timed(device());
+  const Gate gate(device());
+  gate.hold(held);
+  need(held.record(behind));
+  need(idle.record(later));
+  need(idle.synchronize(kLimit));
+  EXPECT_TRUE(gate.closed());
+  gate.open();
+  need(held.synchronize(kLimit));
+  EXPECT_GE(need(elapsed(later, behind)), nanoseconds(0));
+}
+
 // A timed event is an event: it is waited for by streams, by the host and by callbacks.
 CONTRACT_ROW(E6, ATimedEventIsAnEvent) {
   const Stream a = stream();

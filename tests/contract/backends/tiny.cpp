@@ -29,6 +29,7 @@ Result<runtime::OpenedDriver> open_tiny(const std::string&) {
                    {"D1", "Work of one tiny device cannot wait for work of another."},
                    {"D1Both", "Work of one tiny device cannot wait for work of another."},
                    {"D2", "Work of one tiny device cannot wait for work of another."},
+                   {"D2Idle", "Work of one tiny device cannot wait for work of another."},
                    {"L1Threads", "Tiny is for programs of one thread."},
                    {"M1Blocks", "Tiny is for programs of one thread."},
                    {"M7", "Tiny is for programs of one thread."},
