@@ -20,10 +20,10 @@ ROWS = {
     "host_reuse_ordered": "M10_*",
     "imports_apart": "B2_*:B3_*:B5_*",
     "deleter_early": "B8_*",
-    "device_not_kept": "D2_*",
+    "device_not_kept": "D2*",
     "signal_at_submit": "T1_*:T3_*",
     "stop_at_submit": "X1_*",
-    "time_at_submit": "E1_*:E5_*",
+    "time_at_submit": "E1*:E5*",
 }
 DEVICE = "CpuWorkers2"
 
