@@ -117,12 +117,12 @@ MISUSE_TABLE(clocks) {
                         advance({nanoseconds(5), nanoseconds::max(), nanoseconds::max()}))})
           .in_child("0"),
       answering("VirtualClock::add", add_rightly, right)
-          .with({misuse("twice", right,
+          .with({misuse("twice", "false 1 fired 0",
                         [](Hands& h) {
                           const bool first = add(h, nanoseconds(9));
-                          return alarms(h, h.clock->add(h.alarm) && first);
+                          return alarms(h, h.clock->add(h.alarm) || !first);
                         }),
-                 misuse("twice, with others around", "true 3 fired 0",
+                 misuse("twice, with others around", "false 3 fired 0",
                         [](Hands& h) {
                           Alarm before;
                           Alarm behind;
@@ -133,7 +133,7 @@ MISUSE_TABLE(clocks) {
                           h.clock->add(before);
                           const bool first = add(h, nanoseconds(9));
                           h.clock->add(behind);
-                          return alarms(h, h.clock->add(h.alarm) && first);
+                          return alarms(h, h.clock->add(h.alarm) || !first);
                         }),
                  misuse("to a second clock", "false 1 fired 0",
                         [](Hands& h) {
@@ -307,6 +307,17 @@ MISUSE_TABLE(values) {
       answering("Grid::Grid(Extent)", grid, right)
           .with({misuse("the most there is", "false",
                         [=](Hands&) { return negative(Grid(Extent{kMost, kMost, kMost})); })}),
+      answering(
+          "launchable", [](Hands&) { return text(launchable({16, 1, 1})); }, "true")
+          .with({misuse("a product that overflows to none", "false",
+                        [](Hands&) {
+                          return text(
+                              launchable({std::uint64_t{1} << 32, std::uint64_t{1} << 32, 1}));
+                        }),
+                 misuse("the most there is", "false",
+                        [](Hands&) { return text(launchable({kMost, kMost, kMost})); }),
+                 misuse("the most layers of no cells", "false",
+                        [](Hands&) { return text(launchable({0, 0, kMost})); })}),
       answering("Grid::extent", grid, right).unseen(why),
       answering("Grid::site", grid, right).unseen(why),
       answering("Grid::negative", grid, right).unseen(why),

@@ -333,6 +333,149 @@ MISUSE_TABLE(host_arrays) {
   return table;
 }
 
+// Tiles: 4 columns of 4 rows in 16 elements.
+std::vector<Misuse> bad_tiles() {
+  using V = View2D<int>;
+  const auto made = [](const char* what, std::string answer, auto make) {
+    return misuse(what, std::move(answer),
+                  [make](Hands& h) { return refusal(h.stream.fill(make(h), 1)); });
+  };
+  const auto of = [](std::uint64_t offset, std::uint64_t width, std::uint64_t height,
+                     std::uint64_t pitch) {
+    return [=](Hands& h) { return V(h.array.buffer().ref(), offset, width, height, pitch); };
+  };
+  constexpr std::uint64_t k2to32 = std::uint64_t{1} << 32;
+  return {
+      made("a default tile", kInvalid, [](Hands&) { return V(); }),
+      made("a moved-from tile", kInvalid,
+           [](Hands& h) {
+             V tile = h.view.tile(0, 4, 4, 4);
+             return leave(tile);
+           }),
+      made("a tile of a default view", kInvalid,
+           [](Hands&) { return View<int>().tile(0, 0, 0, 0); }),
+      made("a row too many", kArgument, of(0, 4, 5, 4)),
+      made("a last element too many", kArgument, of(4, 4, 4, 4)),
+      made("misaligned rows", kArgument, of(2, 2, 2, 4)),
+      made("an offset behind the memory", kArgument, of(std::uint64_t{1} << 60, 1, 1, 1)),
+      made("an offset at the last address", kArgument, of(kMost - 3, 2, 2, 4)),
+      made("2^64 elements", kArgument, of(0, k2to32, k2to32, k2to32)),
+      made("2^64 bytes", kArgument, of(0, k2to32, k2to32 / 4, k2to32)),
+      made("a pitch whose bytes overflow", kArgument, of(0, 1, 2, std::uint64_t{1} << 62)),
+      made("rows whose bytes overflow back into the memory", kArgument,
+           of(0, 1, 5, std::uint64_t{1} << 60)),
+      made("a pitch of 2^64 - 1", kArgument, of(0, 1, 2, kMost)),
+      made("rows that overlap, written", kArgument, of(0, 4, 2, 3)),
+      made("rows that are one, written", kArgument, of(0, 4, 4, 0)),
+      made("no columns", "none", of(0, 0, kMost, kMost)),
+      made("no rows", "none", of(0, kMost, 0, kMost)),
+      made("no elements behind the memory", kArgument, of(68, 0, 4, 4)),
+      made("another device's tile", "context_mismatch",
+           [](Hands& h) { return h.sibling->view.tile(0, 4, 4, 4); }),
+      made("another backend's tile", "backend_mismatch",
+           [](Hands& h) { return h.foreign->view.tile(0, 4, 4, 4); }),
+      made("a tile the host has mapped a part of", kArgument,
+           [](Hands& h) {
+             if (auto open = map(h.view.subview(15, 1), for_update))
+               h.mapped_too = *std::move(open);
+             return h.view.tile(0, 4, 4, 4);
+           }),
+  };
+}
+
+// Of any class that gives tiles.
+std::vector<Misuse> outside_tiles() {
+  const auto made = [](const char* what, std::uint64_t first, std::uint64_t width,
+                       std::uint64_t height, std::uint64_t pitch) {
+    return misuse(what, kArgument, [=](Hands& h) {
+      const std::string view = refusal(h.stream.fill(h.view.tile(first, width, height, pitch), 1));
+      const std::string array =
+          refusal(h.stream.fill(h.array.tile(first, width, height, pitch), 1));
+      const std::string host = refusal(h.stream.fill(h.host.tile(first, width, height, pitch), 1));
+      return view == array && view == host ? view : view + " " + array + " " + host;
+    });
+  };
+  return {made("a row too many", 0, 4, 5, 4),
+          made("a column too many", 1, 4, 4, 4),
+          made("a first element behind the end", 17, 0, 0, 0),
+          made("a first element of 2^64 - 1", kMost, 1, 1, 1),
+          made("a pitch that overflows", 0, 1, 3, std::uint64_t{1} << 63),
+          made("2^64 - 1 rows", 0, 1, kMost, 1),
+          made("2^64 - 1 columns", 1, kMost, 1, 1)};
+}
+
+MISUSE_TABLE(tiles) {
+  using V = View2D<int>;
+  const auto sizes = [](const V& tile) {
+    return text(tile.width()) + " " + text(tile.height()) + " " + text(tile.core() != nullptr) +
+           " " + text(static_cast<bool>(tile.ref()));
+  };
+  const auto ask = [sizes](Hands& h) { return sizes(h.view.tile(0, 4, 4, 4)); };
+  const auto nothing = [sizes] {
+    return std::vector<Misuse>{
+        misuse("a default tile", "0 0 false false", [sizes](Hands&) { return sizes(V()); }),
+        misuse("a moved-from tile", "0 0 false false", [sizes](Hands& h) {
+          V tile = h.view.tile(0, 4, 4, 4);
+          return sizes(leave(tile));
+        })};
+  };
+  const auto plain = [](Hands& h) {
+    const V tile = h.view.tile(1, 2, 2, 4);
+    return text(tile.pitch()) + " " + text(tile.offset_bytes());
+  };
+  const auto part = [](std::uint64_t x, std::uint64_t y, std::uint64_t width,
+                       std::uint64_t height) {
+    return [=](Hands& h) {
+      return refusal(h.stream.fill(h.view.tile(0, 4, 4, 4).subview(x, y, width, height), 1));
+    };
+  };
+  const char* const why = "A plain number, checked where the tile is used.";
+  return {
+      refusing(
+          "View2D::View2D",
+          [](Hands& h) { return refusal(h.stream.fill(V(h.array.buffer().ref(), 0, 4, 4, 4), 1)); })
+          .with(bad_tiles()),
+      refusing("View2D::operator View2D",
+               [](Hands& h) {
+                 const View2D<const int> tile = h.view.tile(0, 4, 4, 4);
+                 return sent(h.stream.read(tile));
+               })
+          .with({misuse("a default tile", kInvalid,
+                        [](Hands& h) {
+                          const View2D<const int> tile = V();
+                          return sent(h.stream.read(tile));
+                        })}),
+      refusing("View2D::subview", part(1, 1, 3, 3))
+          .with({misuse("a column too many", kArgument, part(1, 0, 4, 4)),
+                 misuse("a row too many", kArgument, part(0, 1, 4, 4)),
+                 misuse("a column of 2^64 - 1", kArgument, part(kMost, 0, 1, 1)),
+                 misuse("a row of 2^64 - 1", kArgument, part(0, kMost, 1, 1)),
+                 misuse("as many columns as there are numbers", kArgument, part(1, 0, kMost, 1)),
+                 misuse("no columns behind the end", kArgument, part(5, 0, 0, 0)),
+                 misuse("no columns at the end", "none", part(4, 4, 0, 0)),
+                 misuse("a product that overflows back into the memory", kArgument,
+                        [](Hands& h) {
+                          const V vast(h.array.buffer().ref(), 0, 4, kMost, std::uint64_t{1} << 60);
+                          return refusal(h.stream.fill(vast.subview(0, 4, 1, 1), 1));
+                        })}),
+      answering("View2D::width", ask, "4 4 true true").with(nothing()),
+      answering("View2D::height", ask, "4 4 true true").with(nothing()),
+      answering("View2D::core", ask, "4 4 true true").with(nothing()),
+      answering("View2D::ref", ask, "4 4 true true").with(nothing()),
+      answering("View2D::pitch", plain, "4 4").unseen(why),
+      answering("View2D::offset_bytes", plain, "4 4").unseen(why),
+      refusing("View::tile",
+               [](Hands& h) { return refusal(h.stream.fill(h.view.tile(1, 3, 4, 4), 1)); })
+          .with(outside_tiles()),
+      refusing("Array::tile",
+               [](Hands& h) { return refusal(h.stream.fill(h.array.tile(1, 3, 4, 4), 1)); })
+          .with(outside_tiles()),
+      refusing("HostArray::tile",
+               [](Hands& h) { return refusal(h.stream.fill(h.host.tile(1, 3, 4, 4), 1)); })
+          .with(outside_tiles()),
+  };
+}
+
 // Where memory of the device has no address for the host, all of it is `unsupported`.
 std::vector<Misuse> mappings() {
   std::vector<Misuse> list = bad_views();

@@ -10,6 +10,7 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <exception>
 #include <new>
 
 #include "contract/support/foreign_backend.hpp"
@@ -227,10 +228,14 @@ void use_all(const Table& table, std::vector<std::unique_ptr<Hands>>& hands, Rep
   for (std::size_t i = 0; i != table.size(); ++i) {
     report.entry = i;
     const Entry& entry = table[i];
-    compare(entry, entry.use()(*hands[i]), entry.in_child(), "");
-    // It would wait for ever for a thread that is not there.
-    hands[i]->deadline = {};
-    if (entry.blocked()) compare(entry, entry.blocked()(*hands[i]), "unavailable", ", blocked");
+    try {
+      compare(entry, entry.use()(*hands[i]), entry.in_child(), "");
+      // It would wait for ever for a thread that is not there.
+      hands[i]->deadline = {};
+      if (entry.blocked()) compare(entry, entry.blocked()(*hands[i]), "unavailable", ", blocked");
+    } catch (const std::exception& thrown) {
+      report.add(entry.name() + " throws " + thrown.what() + "\n");
+    }
   }
   report.entry = table.size();
   hands.clear();

@@ -166,6 +166,62 @@ MISUSE_TABLE(launches) {
                         }),
                  misuse("no cells", "none",
                         [](Hands& h) { return refusal(h.stream.launch(*h.add, 0, h.view)); })}),
+      refusing(
+          "Stream::launch_indirect",
+          [](Hands& h) { return refusal(h.stream.launch_indirect(*h.add, h.extent, h.view)); },
+          "none|unsupported")
+          .with(bad_streams())
+          .with({spoil("a view of elements of no array", kInvalid, [](Hands& h) { h.view = {}; }),
+                 spoil("a moved-from kernel", kInvalid, [](Hands& h) { leave(*h.add); }),
+                 misuse("a default grid", kInvalid,
+                        [](Hands& h) {
+                          return refusal(
+                              h.stream.launch_indirect(*h.add, View<const Extent>(), h.view));
+                        }),
+                 misuse("a misaligned grid", kArgument,
+                        [](Hands& h) {
+                          const View<Extent> odd(h.array.buffer(), 4, 1);
+                          return refusal(h.stream.launch_indirect(*h.add, odd, h.view));
+                        }),
+                 misuse("a grid behind its memory", kArgument,
+                        [](Hands& h) {
+                          const View<Extent> outside(h.array.buffer(), 48, 1);
+                          return refusal(h.stream.launch_indirect(*h.add, outside, h.view));
+                        }),
+                 misuse("no grid", kSize,
+                        [](Hands& h) {
+                          return refusal(
+                              h.stream.launch_indirect(*h.add, h.extent.subview(0, 0), h.view));
+                        }),
+                 misuse("two grids", kSize,
+                        [](Hands& h) {
+                          const View<Extent> two(h.array.buffer(), 0, 2);
+                          return refusal(h.stream.launch_indirect(*h.add, two, h.view));
+                        }),
+                 misuse("another device's grid", kContext,
+                        [](Hands& h) {
+                          const View<Extent> theirs(h.sibling->array.buffer(), 0, 1);
+                          return refusal(h.stream.launch_indirect(*h.add, theirs, h.view));
+                        }),
+                 misuse("another backend's grid", kBackend,
+                        [](Hands& h) {
+                          const View<Extent> theirs(h.foreign->array.buffer(), 0, 1);
+                          return refusal(h.stream.launch_indirect(*h.add, theirs, h.view));
+                        })}),
+      answering(
+          "IndirectGrid::IndirectGrid",
+          [](Hands& h) { return text(IndirectGrid(h.extent).extent().count()); }, "1")
+          .with({misuse(
+              "a default view", "0",
+              [](Hands&) { return text(IndirectGrid(View<const Extent>()).extent().count()); })}),
+      answering(
+          "IndirectGrid::extent",
+          [](Hands& h) { return text(IndirectGrid(h.extent).extent().count()); }, "1")
+          .unseen("It takes nothing."),
+      answering(
+          "IndirectGrid::site",
+          [](Hands& h) { return text(IndirectGrid(h.extent).site().line() != 0); }, "true")
+          .unseen("It takes nothing."),
       refusing("kernel",
                [](Hands& h) {
                  const auto nothing = kernel("nothing", [](Cell) {});
@@ -195,6 +251,25 @@ MISUSE_TABLE(launches) {
           .with({misuse("a moved-from kernel", "false",
                         [](Hands& h) { return text(leave(*h.add).code() != nullptr); })}),
   };
+}
+
+MISUSE_TABLE(spans) {
+  const auto shape = [](Hands&) {
+    int values[4] = {1, 2, 3, 4};
+    const Span2D<int> span(values, 2, 2, 2);
+    return text(static_cast<std::uint64_t>(span(1, 1))) + " " + text(span.width()) + " " +
+           text(span.height()) + " " + text(span.pitch()) + " " +
+           text(span.row(1).data() == span.data() + 2);
+  };
+  const char* const right = "4 2 2 2 true";
+  const char* const why = "A plain value, as std::span: what it names is the kernel's own.";
+  return {answering("Span2D::Span2D", shape, right).unseen(why),
+          answering("Span2D::operator()", shape, right).unseen(why),
+          answering("Span2D::row", shape, right).unseen(why),
+          answering("Span2D::width", shape, right).unseen(why),
+          answering("Span2D::height", shape, right).unseen(why),
+          answering("Span2D::pitch", shape, right).unseen(why),
+          answering("Span2D::data", shape, right).unseen(why)};
 }
 
 MISUSE_TABLE(outs) {
@@ -509,6 +584,27 @@ MISUSE_TABLE(order) {
           .with(bad_streams())
           .inside("wait_forbidden")
           .blocked([](Hands& h) { return refusal(h.held.synchronize(h.deadline)); }),
+      refusing("Stream::wait_for_room",
+               [](Hands& h) { return refusal(h.stream.wait_for_room(h.deadline, 4096)); })
+          .with(bad_streams())
+          .with(
+              {misuse("2^64 - 1 bytes without a limit", "none",
+                      [](Hands& h) {
+                        return refusal(h.stream.wait_for_room(std::chrono::nanoseconds(0), kMost));
+                      }),
+               misuse("2^64 - 1 bytes and a limit of one", "none",
+                      [](Hands& h) {
+                        // A stream with nothing enqueued takes a task however large it is.
+                        const Stream small = need(Stream::create(h.device, {.room_bytes = 1}));
+                        return refusal(small.wait_for_room(std::chrono::nanoseconds(0), kMost));
+                      }),
+               misuse("a limit of 2^64 - 1 bytes", "none",
+                      [](Hands& h) {
+                        const Stream vast = need(Stream::create(h.device, {.room_bytes = kMost}));
+                        need(vast.fill(h.view, 1));
+                        return refusal(vast.wait_for_room(std::chrono::nanoseconds(0), kMost / 2));
+                      })})
+          .blocked([](Hands& h) { return refusal(h.held_small.wait_for_room(h.deadline, kMost)); }),
   };
 }
 

@@ -71,10 +71,12 @@ Handles::Handles(Device opened)
       array(need(Array<int>::create(stream, kElements))),
       view(array.view()),
       second(need(Array<int>::create(stream, kElements)).view()),
-      host(need(HostArray<int>::create(stream, kElements))) {
+      host(need(HostArray<int>::create(stream, kElements))),
+      extent(need(Array<Extent>::create(stream, 1)).view()) {
   need(stream.upload(array, numbers(1)));
   need(stream.fill(second, 5));
   need(stream.fill(host, 6));
+  need(stream.upload(extent, std::vector<Extent>{{0, 0, 0}}));
   need(stream.record(event));
   need(stream.record(timed));
   task = need(stream.fill(second, 5));
@@ -88,8 +90,8 @@ Hands::Hands(const Handles& handles, const Handles* the_sibling, const Handles* 
   // Nothing else is on that stream: in a task of the other one these pass all the same.
   future = other.host("nothing", {}, [] {});
   values = other.read(need(Array<int>::create(other, kElements)));
-  auto own = map(need(HostArray<int>::create(stream, kElements)), for_writing);
-  if (own) mapped = *std::move(own);
+  own = need(HostArray<int>::create(stream, kElements));
+  if (auto open = map(own, for_writing)) mapped = *std::move(open);
   while (!future.ready() || !values.ready()) std::this_thread::yield();
 }
 
@@ -102,11 +104,14 @@ void Hands::hold() {
   need(held.fill(held_view, 1));
   held_future = held.host("held", {}, [] {});
   need(held.record(held_event));
+  held_small = need(Stream::create(device, {.room_bytes = 1}));
+  gate->hold(held_small);
 }
 
 Hands::~Hands() {
   gate.reset();
-  if (held.valid()) static_cast<void>(held.synchronize(kLimit));
+  for (const Stream& stream_held : {held, held_small})
+    if (stream_held.valid()) static_cast<void>(stream_held.synchronize(kLimit));
 }
 
 // Entries.

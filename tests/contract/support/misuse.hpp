@@ -52,7 +52,8 @@ struct Handles {
   View<int> view;    // All of `array`, which holds 1, 2, 3...
   View<int> second;  // As many elements of other memory.
   HostArray<int> host;
-  Task task;  // Of `stream`, and passed.
+  View<Extent> extent;  // Of no cells.
+  Task task;            // Of `stream`, and passed.
 };
 
 // What a call of the table is made with. The handles of the first part are shared by all uses at
@@ -71,7 +72,8 @@ struct Hands : Handles {
   std::optional<AddKernel> add;
   Future<void> future;              // Passed.
   Future<std::vector<int>> values;  // Passed.
-  Mapped<int> mapped;               // Of memory of its own.
+  HostArray<int> own;
+  Mapped<int> mapped;  // All of `own`, to write.
   std::shared_ptr<VirtualClock> clock = std::make_shared<VirtualClock>();
   Alarm alarm;
   std::vector<int> ints = std::vector<int>(kElements, 7);
@@ -84,6 +86,7 @@ struct Hands : Handles {
   Deadline deadline = kLimit;
   std::shared_ptr<Gate> gate;
   Stream held;
+  Stream held_small;  // With a limit that is reached.
   Event held_event;
   Future<void> held_future;
   View<int> held_view;
