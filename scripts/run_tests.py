@@ -158,6 +158,7 @@ class Run:
         command("layers", PYTHON, "scripts/check_layers.py")
         command("docs", PYTHON, "scripts/check_docs.py")
         command("hygiene", PYTHON, "scripts/check_hygiene.py")
+        command("misuse", PYTHON, "scripts/check_misuse.py")
         command("gate-tests", PYTHON, "-m", "unittest", "discover", "-s", "tests/gate")
         for name in ("dev", "clang", "asan", "tsan", "minimal"):
             self.preset(name)

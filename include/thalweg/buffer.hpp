@@ -30,6 +30,16 @@ namespace thalweg {
 class Device;
 class Stream;
 
+namespace detail {
+// The options for elements of T. An alignment that is none stays, to be refused.
+template <class T>
+AllocationOptions aligned_for(AllocationOptions options) noexcept {
+  std::uint64_t& alignment = options.alignment_bytes;
+  if (alignment < alignof(T) && (alignment & (alignment - 1)) == 0) alignment = alignof(T);
+  return options;
+}
+}  // namespace detail
+
 // Bytes without a type.
 class [[nodiscard]] THALWEG_EXPORT Buffer {
  public:
@@ -147,8 +157,7 @@ class [[nodiscard]] Array {
                               std::source_location site = std::source_location::current()) {
     if (count > std::numeric_limits<std::uint64_t>::max() / sizeof(T))
       return detail_too_many(count, sizeof(T), site);
-    AllocationOptions aligned = options;
-    if (aligned.alignment_bytes < alignof(T)) aligned.alignment_bytes = alignof(T);
+    const AllocationOptions aligned = detail::aligned_for<T>(options);
     THALWEG_TRY_ASSIGN(Buffer memory, Buffer::create(home, count * sizeof(T), aligned, site));
     return Array(std::move(memory), count);
   }

@@ -39,8 +39,7 @@ class [[nodiscard]] HostArray {
                                   std::source_location site = std::source_location::current()) {
     if (count > std::numeric_limits<std::uint64_t>::max() / sizeof(T))
       return detail::too_many_elements(count, sizeof(T), site);
-    AllocationOptions aligned = options;
-    if (aligned.alignment_bytes < alignof(T)) aligned.alignment_bytes = alignof(T);
+    const AllocationOptions aligned = detail::aligned_for<T>(options);
     THALWEG_TRY_ASSIGN(Buffer memory, detail::create_buffer(home, MemoryKind::host,
                                                             count * sizeof(T), aligned, site));
     return HostArray(std::move(memory), count);

@@ -68,6 +68,10 @@ class AllocationCore : public Counted, public Allocation {
  public:
   virtual DeviceCore& device() const noexcept = 0;
 
+  // Of memory that the program made: where its addresses mean the same, as a number. None of
+  // others.
+  virtual std::optional<std::uint64_t> adopted_in() const noexcept = 0;
+
   // Opens a view for the host, once all tasks that conflict with `mode` have passed; tasks that
   // conflict with it are refused from the call on. Gives not_ready where it would have to wait and
   // may not.

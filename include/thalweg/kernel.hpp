@@ -37,6 +37,7 @@
 #include <utility>
 
 #include "thalweg/base/task.hpp"
+#include "thalweg/base/unique_function.hpp"
 #include "thalweg/buffer.hpp"
 #include "thalweg/span2d.hpp"
 
@@ -186,21 +187,13 @@ class TypedKernelCode final : public KernelCode {
   static constexpr auto kOffsets = packed_offsets(std::type_identity<Parameters>{});
 
   TypedKernelCode(std::string name, F callable)
-      : KernelCode({}, kTable, is_null(callable) ? nullptr : &call),
+      : KernelCode({}, kTable, is_null_callable(callable) ? nullptr : &call),
         text_(std::move(name)),
         callable_(std::move(callable)) {
     name_ = text_;
   }
 
  private:
-  static bool is_null(const F& callable) noexcept {
-    if constexpr (std::is_pointer_v<F>) {
-      return callable == nullptr;
-    } else {
-      return false;
-    }
-  }
-
   template <std::size_t... I>
   static constexpr auto make_table(std::index_sequence<I...>) {
     return std::array<Parameter, kCount>{

@@ -221,8 +221,11 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   // on a worker, inside a NoWaitScope. On a backend with native queues it is called before native()
   // returns and enqueues work on the queue. What it throws becomes task_failed, told to the error
   // sink. It must not destroy or synchronize the queue.
+  // Errors: invalid_argument for a null function.
   template <std::invocable<NativeHandle, std::span<const NativeBytes>> F>
   Result<Task> native(Accesses accesses, F&& function, Site site = Site::current()) const {
+    if (detail::is_null_callable<std::decay_t<F>>(function))
+      return native_packed(accesses, {}, site);
     return native_packed(
         accesses,
         [function = std::forward<F>(function), queue = raw(),

@@ -44,7 +44,7 @@ constexpr std::size_t kAccessesMax = 256;
 [[gnu::cold]] Error bad_code(const KernelCode& code, std::size_t bytes, std::source_location site) {
   if (bytes <= kArgumentBytesMax)
     return Error(ErrorKind::invalid_argument,
-                 fmt::format("Kernel `{}` is a null function pointer.", code.name()), site);
+                 fmt::format("Kernel `{}` has no function to call.", code.name()), site);
   return Error(ErrorKind::invalid_size,
                fmt::format("The arguments of kernel `{}` have {} bytes; the limit is {}.",
                            code.name(), bytes, kArgumentBytesMax),
@@ -61,10 +61,35 @@ Result<void> check_counts(const TileParts& to, std::uint64_t count, std::source_
       site);
 }
 
+// What an upload takes: as many elements as the view has, from somewhere.
+Result<void> check_source(const TileParts& to, const void* from, std::uint64_t count,
+                          std::source_location site) {
+  THALWEG_TRY(check_counts(to, count, site));
+  if (from != nullptr || count == 0) [[likely]]
+    return {};
+  return Error(ErrorKind::invalid_argument,
+               fmt::format("A null pointer names no {} elements.", count), site);
+}
+
 Result<Task> named(const detail::QueueCore& queue, Result<order::Point>&& point) {
   if (!point) [[unlikely]]
     return std::move(point).error();
   return Task(queue.id(), point->serial());
+}
+
+// Whether the bytes of two buffers may be the same ones: the program gave both, where addresses
+// mean the same. What leaves its memory is refused later.
+bool share_addresses(const Access& a, const Access& b) noexcept {
+  const auto adopted = [](const Access& access) {
+    return static_cast<const detail::AllocationCore*>(access.allocation)->adopted_in();
+  };
+  return adopted(a) && adopted(a) == adopted(b) && a.end() <= a.allocation->size_bytes &&
+         b.end() <= b.allocation->size_bytes;
+}
+
+Access at_address(Access access) noexcept {
+  access.offset = access.address();
+  return access;
 }
 
 // The accesses of work that is not a kernel's.
@@ -192,7 +217,11 @@ Result<Task> Stream::copy_bytes(const TileParts& to, const TileParts& from, Site
     THALWEG_TRY(check_counts(to, from.count(), site));
   }
   const std::array<Access, 2> accesses = detail::accesses_of_copy(to, from);
-  if (to.memory == from.memory) THALWEG_TRY(detail::check_apart(accesses[0], accesses[1], site));
+  if (to.memory == from.memory) {
+    THALWEG_TRY(detail::check_apart(accesses[0], accesses[1], site));
+  } else if (share_addresses(accesses[0], accesses[1])) [[unlikely]] {
+    THALWEG_TRY(detail::check_apart(at_address(accesses[0]), at_address(accesses[1]), site));
+  }
   neutral::Task task;
   task.kind = neutral::TaskKind::copy;
   task.name = "copy";
@@ -205,7 +234,7 @@ Result<Task> Stream::copy_bytes(const TileParts& to, const TileParts& from, Site
 Result<Task> Stream::upload_copy(const TileParts& to, const void* from, std::uint64_t count,
                                  Site site) const {
   THALWEG_TRY(check_shape(to.as_written(), site));
-  THALWEG_TRY(check_counts(to, count, site));
+  THALWEG_TRY(check_source(to, from, count, site));
   const Access access = access_of(to, AccessMode::write);
   neutral::Task task = transfer(neutral::TaskKind::upload, "upload", access, stop(), site);
   task.host_source = static_cast<const std::byte*>(from);
@@ -215,7 +244,7 @@ Result<Task> Stream::upload_copy(const TileParts& to, const void* from, std::uin
 Result<Task> Stream::upload_kept(const TileParts& to, const void* from, std::uint64_t count,
                                  Ref<Counted> keep, Site site) const {
   THALWEG_TRY(check_shape(to.as_written(), site));
-  THALWEG_TRY(check_counts(to, count, site));
+  THALWEG_TRY(check_source(to, from, count, site));
   const Access access = access_of(to, AccessMode::write);
   neutral::Task task = transfer(neutral::TaskKind::upload, "upload", access, stop(), site);
   task.host_source = static_cast<const std::byte*>(from);
@@ -225,7 +254,7 @@ Result<Task> Stream::upload_kept(const TileParts& to, const void* from, std::uin
 Result<void> Stream::upload_watched(const TileParts& to, const void* from, std::uint64_t count,
                                     detail::FutureBase& future, Site site) const {
   THALWEG_TRY(check_shape(to.as_written(), site));
-  THALWEG_TRY(check_counts(to, count, site));
+  THALWEG_TRY(check_source(to, from, count, site));
   const Access access = access_of(to, AccessMode::write);
   neutral::Task task = transfer(neutral::TaskKind::upload, "upload_borrowed", access, stop(), site);
   task.host_source = static_cast<const std::byte*>(from);
@@ -328,6 +357,8 @@ Future<void> Stream::host(std::string_view name, Accesses accesses, UniqueFuncti
 
 Result<Task> Stream::native_packed(Accesses accesses, UniqueFunction function, Site site) const {
   if (!core_) return no_handle("stream", site);
+  if (!function)
+    return Error(ErrorKind::invalid_argument, "Native work has no function to call.", site);
   Result<std::vector<Access>> list = listed(accesses, site);
   if (!list) return std::move(list).error().with_context("native work");
   neutral::Task task;

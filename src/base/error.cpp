@@ -18,6 +18,19 @@ struct Error::Body {
   std::string message;
   std::source_location site;
   std::optional<Error> cause;
+
+  // Body by body: a long chain would need a deep stack.
+  ~Body() {
+    std::shared_ptr<const Body> next;
+    if (cause) next = std::move(cause->body_);
+    while (next && next.use_count() == 1) {
+      // Nobody else has it, and every body is made without const.
+      std::optional<Error>& further = const_cast<Body&>(*next).cause;
+      std::shared_ptr<const Body> behind;
+      if (further) behind = std::move(further->body_);
+      next = std::move(behind);
+    }
+  }
 };
 
 std::string_view name(ErrorKind kind) noexcept {
@@ -77,7 +90,7 @@ std::string_view name(ErrorKind kind) noexcept {
 }
 
 Error::Error(ErrorKind kind, std::string message, std::source_location site)
-    : body_(std::make_shared<const Body>(Body{kind, std::move(message), site, std::nullopt})) {}
+    : body_(std::make_shared<Body>(Body{kind, std::move(message), site, std::nullopt})) {}
 
 Error::Error(std::shared_ptr<const Body> body) noexcept : body_(std::move(body)) {}
 
@@ -105,7 +118,7 @@ const Error& Error::root() const noexcept {
 Error Error::with_context(std::string_view context) const {
   std::optional<Error> inner;
   if (const Error* next = cause()) inner = *next;
-  return Error(std::make_shared<const Body>(
+  return Error(std::make_shared<Body>(
       Body{kind(), fmt::format("{}: {}", context, message()), site(), std::move(inner)}));
 }
 
@@ -113,14 +126,14 @@ Error Error::at(std::source_location site) const {
   std::optional<Error> inner;
   if (const Error* next = cause()) inner = *next;
   return Error(
-      std::make_shared<const Body>(Body{kind(), std::string(message()), site, std::move(inner)}));
+      std::make_shared<Body>(Body{kind(), std::string(message()), site, std::move(inner)}));
 }
 
 Error Error::caused_by(const Error& root) const {
   std::optional<Error> inner = root;
   if (const Error* next = cause()) inner = next->caused_by(root);
   return Error(
-      std::make_shared<const Body>(Body{kind(), std::string(message()), site(), std::move(inner)}));
+      std::make_shared<Body>(Body{kind(), std::string(message()), site(), std::move(inner)}));
 }
 
 std::string Error::to_string() const {

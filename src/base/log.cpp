@@ -68,8 +68,12 @@ namespace detail {
 
 bool logging() noexcept { return log_slot().present(); }
 
-void log(LogLevel level, std::string_view message) {
-  if (logging()) log_slot().call(level, message);
+void log(LogLevel level, std::string_view message) noexcept {
+  try {
+    if (logging()) log_slot().call(level, message);
+  } catch (...) {
+    std::fputs("thalweg: the log hook threw.\n", stderr);
+  }
 }
 
 void to_error_sink(const Error& error) noexcept {

@@ -23,6 +23,7 @@ void VirtualClock::advance(nanoseconds by) noexcept {
     first_ = due.next;
     if (first_ != nullptr) first_->previous = nullptr;
     due.next = nullptr;
+    due.clock = nullptr;
     --alarms_;
     // One that another thread's move has overtaken does not turn the time back.
     now_.store(std::max(due.when.count(), now_.load(std::memory_order_relaxed)),
@@ -36,8 +37,10 @@ void VirtualClock::advance(nanoseconds by) noexcept {
 
 bool VirtualClock::add(Alarm& alarm) const noexcept {
   if (detail::forked()) return false;
+  if (alarm.fire == nullptr) return false;
   {
     const std::lock_guard lock(mutex_);
+    if (alarm.clock != nullptr) return false;
     if (alarm.when > now()) {
       Alarm* before = nullptr;
       Alarm* behind = first_;
@@ -48,6 +51,7 @@ bool VirtualClock::add(Alarm& alarm) const noexcept {
       if (behind != nullptr) behind->previous = &alarm;
       (before != nullptr ? before->next : first_) = &alarm;
       ++alarms_;
+      alarm.clock = this;
       return true;
     }
     alarm.previous = nullptr;
@@ -57,15 +61,15 @@ bool VirtualClock::add(Alarm& alarm) const noexcept {
   return true;
 }
 
-// A null `previous` with `first_` elsewhere is the mark of an alarm that is in no list.
 bool VirtualClock::remove(Alarm& alarm) const noexcept {
   if (detail::forked()) return false;
   const std::lock_guard lock(mutex_);
-  if (alarm.previous == nullptr && first_ != &alarm) return false;
+  if (alarm.clock != this) return false;
   if (alarm.next != nullptr) alarm.next->previous = alarm.previous;
   (alarm.previous != nullptr ? alarm.previous->next : first_) = alarm.next;
   alarm.previous = nullptr;
   alarm.next = nullptr;
+  alarm.clock = nullptr;
   --alarms_;
   return true;
 }

@@ -41,6 +41,11 @@ Allocation::Allocation(Ref<Device> device, Ref<Import> import, std::uint64_t fir
 
 thalweg::detail::DeviceCore& Allocation::device() const noexcept { return *device_; }
 
+std::optional<std::uint64_t> Allocation::adopted_in() const noexcept {
+  if (!import_) return std::nullopt;
+  return device_->address_space();
+}
+
 void Allocation::share() noexcept {
   if (shared_) return;
   const sync::Locked queue(home_->lock);

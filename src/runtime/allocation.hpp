@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "runtime/imports.hpp"
 #include "runtime/record.hpp"
@@ -32,6 +33,7 @@ class alignas(64) Allocation final : public thalweg::detail::AllocationCore {
              std::uint64_t size_bytes, bool host, UniqueFunction deleter);
 
   thalweg::detail::DeviceCore& device() const noexcept override;
+  std::optional<std::uint64_t> adopted_in() const noexcept override;
   Result<thalweg::detail::HostMapping> map(std::uint64_t offset, std::uint64_t size_bytes,
                                            AccessMode mode, bool may_wait, Deadline deadline,
                                            Site site) override;

@@ -576,7 +576,11 @@ Result<Ref<AllocationCore>> Queue::allocate(MemoryKind kind, std::uint64_t size_
     return forked_error(site);
   backend::Block block;
   const bool host = kind == MemoryKind::host;
-  if (size_bytes != 0) {
+  if (size_bytes == 0) {
+    // Nothing is taken, and a bad request is one all the same.
+    Result<std::uint64_t> rounded = backend::round_request(0, {options.alignment_bytes}, 1, 1);
+    if (!rounded) return std::move(rounded).error().at(site);
+  } else {
     Result<backend::Block> reserved =
         reserve(kind, size_bytes,
                 {options.alignment_bytes, options.tag,

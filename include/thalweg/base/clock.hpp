@@ -15,6 +15,8 @@
 
 namespace thalweg {
 
+class Clock;
+
 // Someone who waits for a moment of a clock. It belongs to whoever waits: nothing is allocated.
 struct Alarm {
   std::chrono::nanoseconds when{0};
@@ -26,6 +28,7 @@ struct Alarm {
   // The clock's own.
   Alarm* next = nullptr;
   Alarm* previous = nullptr;
+  const Clock* clock = nullptr;  // That holds it.
 };
 
 // Threads: all methods from any thread.
@@ -37,13 +40,14 @@ class THALWEG_EXPORT Clock {
   virtual std::chrono::nanoseconds now() const noexcept = 0;
 
   // Adds `alarm`, which stays where it is until it fires or is removed. False, and nothing added:
-  // this clock goes by itself, at the pace of the machine's, and whoever waits measures the time.
+  // this clock goes by itself, at the pace of the machine's, and whoever waits measures the time;
+  // or the alarm has no `fire`, or waits already.
   virtual bool add(Alarm& alarm) const noexcept {
     static_cast<void>(alarm);
     return false;
   }
 
-  // Takes `alarm` out. False when it was taken to be fired: it fires, or has fired.
+  // Takes `alarm` out. False when it is not in here: it was never added, or it fires or has fired.
   virtual bool remove(Alarm& alarm) const noexcept {
     static_cast<void>(alarm);
     return false;

@@ -34,7 +34,7 @@ THALWEG_EXPORT void set_error_sink(ErrorSink sink);
 
 namespace detail {
 THALWEG_EXPORT bool logging() noexcept;
-THALWEG_EXPORT void log(LogLevel level, std::string_view message);
+THALWEG_EXPORT void log(LogLevel level, std::string_view message) noexcept;
 THALWEG_EXPORT void to_error_sink(const Error& error) noexcept;
 }  // namespace detail
 

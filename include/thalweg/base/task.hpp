@@ -84,7 +84,7 @@ class KernelCode : public Counted {
     keeper_.store(&keeper, std::memory_order_relaxed);
   }
 
-  // False for a kernel made of a null function pointer: launches are refused.
+  // False for a kernel made of a null function: launches are refused.
   bool runnable() const noexcept { return run_ != nullptr; }
 
   // REQUIRES: no launch will run any more, and no handle is left.

@@ -8,11 +8,30 @@
 #pragma once
 
 #include <concepts>
+#include <functional>
 #include <memory>
 #include <type_traits>
 #include <utility>
 
 namespace thalweg {
+namespace detail {
+
+template <class F>
+inline constexpr bool kMayBeNull = std::is_pointer_v<F>;
+template <class F>
+inline constexpr bool kMayBeNull<std::function<F>> = true;
+
+// Whether there is nothing to call: a null pointer to a function, or an empty std::function.
+template <class F>
+bool is_null_callable(const F& callable) noexcept {
+  if constexpr (kMayBeNull<F>) {
+    return callable == nullptr;
+  } else {
+    return false;
+  }
+}
+
+}  // namespace detail
 
 class UniqueFunction {
  public:
@@ -21,15 +40,14 @@ class UniqueFunction {
   template <class F>
     requires(!std::same_as<std::decay_t<F>, UniqueFunction> && std::invocable<std::decay_t<F>&>)
   UniqueFunction(F&& function) {
-    // A null function pointer is no callable.
-    if constexpr (std::is_pointer_v<std::decay_t<F>>) {
-      if (function == nullptr) return;
-    }
+    if (detail::is_null_callable<std::decay_t<F>>(function)) return;
     body_ = std::make_unique<Body<std::decay_t<F>>>(std::forward<F>(function));
   }
 
-  // REQUIRES: *this is not empty. What the callable throws passes through.
-  void operator()() { body_->call(); }
+  // Nothing when it is empty. What the callable throws passes through.
+  void operator()() {
+    if (body_) body_->call();
+  }
 
   explicit operator bool() const noexcept { return body_ != nullptr; }
 

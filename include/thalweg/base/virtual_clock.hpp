@@ -30,8 +30,9 @@ namespace thalweg {
 
 class THALWEG_EXPORT VirtualClock final : public Clock {
  public:
+  // Begins at `start`, or at zero where that is below.
   explicit VirtualClock(std::chrono::nanoseconds start = {}) noexcept
-      : now_(start.count()), target_(start) {}
+      : now_(start.count() < 0 ? 0 : start.count()), target_(now_.load()) {}
   VirtualClock(const VirtualClock&) = delete;
   VirtualClock& operator=(const VirtualClock&) = delete;
 

@@ -42,7 +42,10 @@ Result<runtime::OpenedDriver> open_tiny(const std::string&) {
                    {"S22", "Nothing tells a tiny device that work of another one has passed."},
                    {"S30", "Tiny is for programs of one thread."},
                    {"T2Threads", "Tiny is for programs of one thread."},
-                   {"T8", "Nothing tells a tiny device that work of another one has passed."}},
+                   {"T8", "Nothing tells a tiny device that work of another one has passed."},
+                   {"G9Callback", "Tiny is for programs of one thread."},
+                   {"G9DeleterBehind", "Tiny is for programs of one thread."},
+                   {"G9Threads", "Tiny is for programs of one thread."}},
 });
 
 }  // namespace
