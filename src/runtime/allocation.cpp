@@ -83,14 +83,6 @@ const OpenView* Allocation::open_against(const Access& access) {
   return record.views.empty() ? nullptr : record.against(in_record(access));
 }
 
-bool Allocation::meets(const Access& access, Allocation& other, const Access& theirs) noexcept {
-  if (!import_ || !other.import_ || &import_->root() != &other.import_->root()) return false;
-  const Access mine = in_record(access);
-  const Access its = other.in_record(theirs);
-  const bool bytes = mine.row_bytes != 0 && its.row_bytes != 0 && mine.rows != 0 && its.rows != 0;
-  return bytes && mine.offset < its.end() && its.offset < mine.end();
-}
-
 // The host.
 
 Result<HostMapping> Allocation::map(std::uint64_t offset, std::uint64_t bytes, AccessMode mode,
@@ -125,6 +117,8 @@ Result<HostMapping> Allocation::map(std::uint64_t offset, std::uint64_t bytes, A
     if (!points.empty() && !may_wait)
       return Error(ErrorKind::not_ready,
                    fmt::format("{} bytes from byte {} are in use by tasks.", bytes, offset), site);
+    // Known before: no other thread's task is refused for a view that cannot be.
+    if (!points.empty()) THALWEG_TRY(device_->may_block(WaitReason::map, deadline, site));
     // From here on tasks are refused: a producer that never stops does not hold up the host.
     record().views.push_back({ticket, in_record(access).offset, bytes, access.writes()});
   }

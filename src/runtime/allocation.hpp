@@ -60,10 +60,6 @@ class alignas(64) Allocation final : public thalweg::detail::AllocationCore {
   void apply(const Access& access, order::Point point, const order::QueueTable& table);
   const OpenView* open_against(const Access& access);
 
-  // Whether an access of this buffer and one of `other` have bytes in common, because both were
-  // imported. Rows with gaps count as all the bytes between.
-  bool meets(const Access& access, Allocation& other, const Access& theirs) noexcept;
-
  private:
   void last_reference_gone() noexcept override;
   void end_import() noexcept;

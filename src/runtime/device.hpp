@@ -73,6 +73,9 @@ class Device final : public thalweg::detail::DeviceCore {
 
   const Clock& clock() const noexcept { return *clock_; }
 
+  // Refuses a wait where waiting is forbidden, and where the deadline is over already.
+  Result<void> may_block(WaitReason reason, Deadline deadline, Site site) const;
+
   // Runs `wait()`, which blocks, and puts it in the ledger; refuses where waiting is forbidden, and
   // with `timeout` where the deadline is over already.
   template <class Wait>
@@ -121,7 +124,6 @@ class Device final : public thalweg::detail::DeviceCore {
   Result<Ref<thalweg::detail::QueueCore>> make_queue(const StreamOptions& options,
                                                      const MakeStream& make, Site site);
   bool any_ended() const;
-  Result<void> may_block(WaitReason reason, Deadline deadline, Site site) const;
 
   const std::shared_ptr<const Clock> clock_;  // First: the driver may use it to its end.
   const std::unique_ptr<backend::Driver> driver_;

@@ -54,21 +54,6 @@ std::string describe(const Access& access) {
   return text + fmt::format("{} bytes from byte {}", access.row_bytes, access.offset);
 }
 
-// Whether a copy goes from one buffer of imported bytes to another one that shares some of them.
-// (One buffer's own bytes were compared by whoever made the task.)
-bool copies_onto_itself(const neutral::Task& task) noexcept {
-  if (task.kind != neutral::TaskKind::copy) return false;
-  const Access& to = task.accesses[0];
-  const Access& from = task.accesses[1];
-  return to.allocation != from.allocation && record_of(to).meets(to, record_of(from), from);
-}
-
-[[gnu::cold]] Error overlapping_copy(const neutral::Task& task) {
-  return Error(ErrorKind::invalid_argument,
-               fmt::format("A copy of {} bytes between two buffers of the same bytes overlaps.",
-                           task.accesses[0].row_bytes * task.accesses[0].rows));
-}
-
 // Bytes of page-locked memory, given back with the upload that used them.
 class StagedBytes final : public Counted {
  public:
@@ -251,8 +236,6 @@ Result<order::Point> Queue::submit_ordered(neutral::Task& task, std::uint64_t ro
   for (const Access& access : task.accesses)
     if (const OpenView* const open = record_of(access).open_against(access)) [[unlikely]]
       return mapped(access, *open);
-  if (copies_onto_itself(task)) [[unlikely]]
-    return overlapping_copy(task);
   const sync::Locked queue(slot_.lock);
   if (room != 0) THALWEG_TRY(check_room(room));
   order::PointSet& candidates = registry.candidates();

@@ -23,20 +23,20 @@ using std::chrono::nanoseconds;
 
 // Writes down when it fired, by the clock.
 struct Bell : Alarm {
-  Bell(const VirtualClock& clock, std::vector<std::pair<int, nanoseconds>>& log, int name,
+  Bell(const VirtualClock& time, std::vector<std::pair<int, nanoseconds>>& log, int name,
        nanoseconds at)
-      : clock_(clock), log_(log), name_(name) {
+      : time_(time), log_(log), name_(name) {
     when = at;
     fire = [](Alarm& alarm) noexcept {
       auto& self = static_cast<Bell&>(alarm);
-      self.log_.emplace_back(self.name_, self.clock_.now());
-      if (self.chained != nullptr) self.clock_.add(*self.chained);
+      self.log_.emplace_back(self.name_, self.time_.now());
+      if (self.chained != nullptr) self.time_.add(*self.chained);
     };
   }
   Bell* chained = nullptr;  // Added while this one fires.
 
  private:
-  const VirtualClock& clock_;
+  const VirtualClock& time_;
   std::vector<std::pair<int, nanoseconds>>& log_;
   int name_;
 };
