@@ -164,6 +164,57 @@ CONTRACT_ROW(G9DeleterBehind, InADeleterBehindWork) {
                          }});
 }
 
+namespace {
+
+// The last handles of a device, dropped by a use when nobody else holds any.
+struct Last {
+  std::optional<Handles> handles;
+  std::atomic<bool> alone{false};
+
+  void drop() {
+    while (!alone) std::this_thread::yield();
+    handles.reset();
+  }
+};
+
+}  // namespace
+
+// The last handle goes where no thread of the device's own could wait for the device's end.
+CONTRACT_ROW(G9Drop, TheLastHandleMayGoAnywhere) {
+  ASSERT_TRUE(backend().own_threads);
+  using Drop = std::function<void()>;
+  const std::vector<std::pair<std::string, std::function<void(const Handles&, const Drop&)>>>
+      places{
+          {"a host function",
+           [](const Handles& h, const Drop& drop) {
+             static_cast<void>(h.stream.host("drop", {reads(h.view)}, drop));
+           }},
+          {"a kernel",
+           [](const Handles& h, const Drop& drop) {
+             need(h.stream.launch(kernel("drop", [drop](Cell) { drop(); }), 1));
+           }},
+          {"a callback",
+           [](const Handles& h, const Drop& drop) { need(h.event.on_complete(drop)); }},
+          {"a callback of a task",
+           [](const Handles& h, const Drop& drop) { need(h.stream.on_complete(h.task, drop)); }},
+          {"the error sink",
+           [](const Handles& h, const Drop& drop) {
+             set_error_sink([drop](const Error&) { drop(); });
+             need(h.stream.launch(kernel("throws", [](Cell) { throw 1; }), 1));
+           }},
+      };
+  for (const auto& [name, make] : places) {
+    Opened opened = second_device();
+    const std::shared_ptr<Control> control = opened.control;
+    const auto last = std::make_shared<Last>();
+    last->handles.emplace(std::exchange(opened.device, Device()));
+    make(*last->handles, [last] { last->drop(); });
+    last->alone = true;
+    EXPECT_TRUE(comes_true([&control] { return control->driver_destroyed(); }, kLimit)) << name;
+    set_error_sink({});
+  }
+}
+
 // The same handles on two threads.
 CONTRACT_ROW(G9Threads, OnTwoThreads) {
   ASSERT_TRUE(backend().any_thread);

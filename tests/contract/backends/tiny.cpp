@@ -45,6 +45,7 @@ Result<runtime::OpenedDriver> open_tiny(const std::string&) {
                    {"T8", "Nothing tells a tiny device that work of another one has passed."},
                    {"G9Callback", "Tiny is for programs of one thread."},
                    {"G9DeleterBehind", "Tiny is for programs of one thread."},
+                   {"G9Drop", "Tiny has no threads that could drop a handle."},
                    {"G9Threads", "Tiny is for programs of one thread."}},
 });
 

@@ -173,7 +173,7 @@ struct TinyMachine : std::enable_shared_from_this<TinyMachine> {
       if (front.timeline->add(queue)) return false;
       queue.at_timeline = false;
     }
-    const TinyQueue::Entry entry = std::move(front);
+    TinyQueue::Entry entry = std::move(front);
     queue.pending.pop_front();
     if (entry.kind == neutral::TaskKind::last) {
       end(queue, entry);
@@ -202,8 +202,10 @@ struct TinyMachine : std::enable_shared_from_this<TinyMachine> {
     }
   }
 
-  // Whoever stops a task knows: the sink hears of failures only.
-  static void execute(TinyMachine& machine, const TinyQueue::Entry& entry) {
+  // Whoever stops a task knows: the sink hears of failures only. All that is the program's runs
+  // where waits are forbidden, the end of its function and the sink too: the task has not passed.
+  static void execute(TinyMachine& machine, TinyQueue::Entry& entry) {
+    const NoWaitScope no_wait;
     std::optional<Error> error;
     if (entry.stop.stop_requested()) {
       error =
@@ -213,6 +215,7 @@ struct TinyMachine : std::enable_shared_from_this<TinyMachine> {
       error = outcome(entry);
       if (error) ++machine.counters.tasks_failed;
     }
+    entry.body = nullptr;
     if (entry.completion) {
       entry.completion->complete(error ? &*error : nullptr);
     } else if (error && error->kind() != ErrorKind::cancelled) {
@@ -222,7 +225,6 @@ struct TinyMachine : std::enable_shared_from_this<TinyMachine> {
 
   static std::optional<Error> outcome(const TinyQueue::Entry& entry) {
     try {
-      const NoWaitScope no_wait;
       if (entry.body) entry.body();
       return std::nullopt;
     } catch (const Error& refused) {
