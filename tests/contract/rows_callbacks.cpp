@@ -275,11 +275,14 @@ CONTRACT_ROW(C6, WhatACallbackThrowsGoesToTheErrorSink) {
   need(future.on_complete([] { throw 7; }));
   need(future.on_complete(calls.of(0)));
   EXPECT_TRUE(comes_true([&] { return calls.count(0) == 1; }));
-  const std::vector<Error> errors = sink.errors();
-  ASSERT_EQ(errors.size(), 2U);
-  EXPECT_EQ(errors[0].kind(), ErrorKind::task_failed);
-  EXPECT_NE(errors[0].message().find("thrown by a callback"), std::string_view::npos);
-  EXPECT_EQ(errors[1].kind(), ErrorKind::task_failed);
+  // One that is asked for when the task passes may come before one that waits for it.
+  EXPECT_TRUE(comes_true([&] { return sink.size() == 2; }));
+  int with_text = 0;
+  for (const Error& error : sink.errors()) {
+    EXPECT_EQ(error.kind(), ErrorKind::task_failed);
+    with_text += error.message().find("thrown by a callback") != std::string_view::npos ? 1 : 0;
+  }
+  EXPECT_EQ(with_text, 1);
   EXPECT_EQ(refusal(future.get(kLimit)), "none");
 }
 
