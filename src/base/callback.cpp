@@ -19,7 +19,8 @@ void call_reporting(UniqueFunction& function) noexcept {
   try {
     function();
   } catch (const std::exception& thrown) {
-    report(thrown.what());
+    const char* const text = thrown.what();
+    report(text != nullptr ? text : "no text");
   } catch (...) {
     report("something that is no std::exception");
   }

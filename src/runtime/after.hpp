@@ -46,7 +46,7 @@ class After {
   std::atomic<std::size_t> left_{0};
 };
 
-// Calls `function` here. What it throws goes to the error sink.
+// Calls `function` here. What it throws goes to the error sink; a child of a fork in it ends here.
 void call_now(UniqueFunction& function) noexcept;
 
 // Runs `function` on a thread of the runtime, one after the other in the order of the calls, inside

@@ -60,6 +60,7 @@ void watch(const std::stop_token& stop, const World& world,
   };
   std::vector<Seen> seen(actors.size());
   while (!stop.stop_requested()) {
+    // How often it looks; nothing is judged by it.
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     for (std::size_t i = 0; i != actors.size(); ++i) {
       if (const std::uint64_t steps = actors[i]->steps(); steps != seen[i].steps)

@@ -101,6 +101,7 @@ void World::check_end() {
       fail("end", fmt::format("{} of {} callbacks were called, {} of {} deleters.",
                               callbacks_called.load(), callbacks_given.load(), deletions.load(),
                               adoptions.load()));
+    // Leaves the processor to what has to end.
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
   check_sums();

@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <exception>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -114,6 +116,19 @@ TEST_F(FutureTest, DroppingOneLeavesItsTaskAlone) {
   gate.open();
   EXPECT_EQ(must(replaced.get(kLimit)), std::vector<int>(1, 1));
   EXPECT_TRUE(ran);
+}
+
+// An exception may have no text at all.
+TEST_F(FutureTest, ACallbacksExceptionWithoutTextIsReportedAllTheSame) {
+  struct Speechless : std::exception {
+    const char* what() const noexcept override { return nullptr; }
+  };
+  std::string told;
+  set_error_sink([&told](const Error& error) { told = error.message(); });
+  Future<void> empty;
+  must(empty.on_complete([] { throw Speechless(); }));
+  set_error_sink({});
+  EXPECT_NE(told.find("no text"), std::string::npos);
 }
 
 // It keeps what it needs of the device.
