@@ -229,7 +229,7 @@ Result<void> World::append(Queue& queue, const neutral::Task& task, Serial seria
   queue.state.positions.push_back(op.user->position);
   queue.state.ending = queue.state.ending || task.kind == Kind::last;
   if (trace_ != nullptr && task.kind != Kind::last) record_submit(queue, op);
-  moved_.notify_all();
+  moved();
   return {};
 }
 
@@ -244,7 +244,7 @@ void World::append_raw(Queue& queue, std::string_view what, UniqueFunction work,
     op.function = std::move(work);
     op.duration_ns = duration(op);
     if (trace_ != nullptr) record_submit(queue, op);
-    moved_.notify_all();
+    moved();
   }
   announce(queue);
 }
@@ -293,12 +293,14 @@ void World::run_callback(Lock& lock) {
   running_ = std::thread::id();
   if (noting_) schedule_->happened(effects_);
   noting_ = false;
-  moved_.notify_all();
+  moved();
 }
 
 // The task's turn has come: its clock, its time, what it touches.
 void World::begin(Queue& queue, Op& op) {
   op.knows.join(queue.state.knows);
+  // Work of another world may have passed on what came before it here.
+  if (!op.foreign.empty() || (op.kind == Kind::wait && !options_.explored)) op.knows.join(done_);
   if (op.kind == Kind::wait) {
     if (const auto raised = timelines_.find(op.timeline.get()); raised != timelines_.end()) {
       op.knows.join(raised->second.knows);
@@ -357,13 +359,18 @@ void World::run_op(Queue& queue, Lock& lock) {
     native_queue = op.kind == Kind::native && !op.raw ? &queue : outer;
     const std::uint64_t now = queue.state.end_ns;
     lock.unlock();
-    Ran ran = run_body(op, now);
-    op.function = {};
+    Ran ran;
+    {
+      const NoWaitScope no_wait;  // Also for the ends of callables.
+      ran = run_body(op, now);
+      op.function = {};
+    }
     lock.lock();
     native_queue = outer;
     error = std::move(ran.error);
     if (ran.unwritten.end != 0) broken_out(op, ran.unwritten);
     finish(queue, op);
+    if (!options_.explored) tell_others(op, lock);
   }
   running_ = std::this_thread::get_id();
   pass(queue, op, error, lock);
@@ -419,22 +426,26 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
   backend::Progress& progress = queue.progress();
   neutral::Completion* const completion = op.completion.get();
   lock.unlock();
-  to_sink(reports);
-  if (error) {
-    error->kind() == ErrorKind::cancelled ? count_cancelled() : count_failed();
-    if (completion == nullptr && error->kind() != ErrorKind::cancelled)
-      thalweg::detail::to_error_sink(*error);
+  {
+    // The error sink and what ends with the task are the program's.
+    const NoWaitScope no_wait;
+    to_sink(reports);
+    if (error) {
+      error->kind() == ErrorKind::cancelled ? count_cancelled() : count_failed();
+      if (completion == nullptr && error->kind() != ErrorKind::cancelled)
+        thalweg::detail::to_error_sink(*error);
+    }
+    if (!last && completion != nullptr) completion->complete(error ? &*error : nullptr);
+    if (counted) progress.passed(Serial{serial});
+    if (last && completion != nullptr) completion->complete(nullptr);
+    op.clear();
   }
-  if (!last && completion != nullptr) completion->complete(error ? &*error : nullptr);
-  if (counted) progress.passed(Serial{serial});
-  if (last && completion != nullptr) completion->complete(nullptr);
-  op.clear();
   lock.lock();
   release(&op);
   running_ = std::thread::id();
   if (noting_) schedule_->happened(effects_);
   noting_ = false;
-  moved_.notify_all();
+  moved();
 }
 
 void World::note_output(const Op& op) {
@@ -470,7 +481,7 @@ void World::call_later(UniqueFunction function) noexcept {
   const Lock lock(mutex_);
   callbacks_.push_back(std::move(function));
   if (noting_) effects_.enqueued.push_back({kCallbacks, ++callbacks_added_});
-  moved_.notify_all();
+  moved();
 }
 
 }  // namespace thalweg::sim
