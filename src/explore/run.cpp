@@ -6,7 +6,7 @@
 
 #include <algorithm>
 #include <exception>
-#include <mutex>
+#include <set>
 
 #include "thalweg/runtime/open.hpp"
 
@@ -54,6 +54,8 @@ class Run final : public ExploreRun {
                                   finding.first.file, finding.first.line);
     world_->report(std::move(finding));
   }
+
+  void observe(std::uint64_t value) override { world_->observe(value); }
 
   // Calls a function of the program's. What it throws is a finding.
   void call(const ExploreProgram::Function& function) {
@@ -130,7 +132,7 @@ Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& make_sched
     world->use(nullptr);
     run.call(setup.program->after);
   }
-  world->drain();
+  world->finish();
   check_leaks(*world);
   world->trace_to(nullptr);
   result.findings = std::move(world->findings());
@@ -138,6 +140,7 @@ Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& make_sched
   std::sort(result.outputs.begin(), result.outputs.end(),
             [](const sim::Output& a, const sim::Output& b) { return a.order < b.order; });
   result.submitters = world->submitters();
+  result.observed = world->observed();
   result.choices = recorder.choices();
   result.first = recorder.first();
   result.steps = world->steps();
@@ -156,7 +159,10 @@ std::uint64_t outcome_of(const RunResult& run) noexcept {
     add(output.shape);
     add(output.bytes);
   }
-  for (const Finding& finding : run.findings) add(static_cast<std::uint64_t>(finding.kind));
+  add(run.observed);
+  std::set<FindingKind> kinds;
+  for (const Finding& finding : run.findings) kinds.insert(finding.kind);
+  for (const FindingKind kind : kinds) add(static_cast<std::uint64_t>(kind));
   return hash;
 }
 

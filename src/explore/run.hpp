@@ -23,6 +23,7 @@ struct RunResult {
   std::vector<Finding> findings;
   std::vector<sim::Output> outputs;  // In the order of submissions.
   std::vector<std::uint16_t> submitters;
+  std::uint64_t observed = 0;  // A hash of what the program observed.
   Choices choices;
   std::vector<bool> first;  // See Recorder.
   std::uint64_t steps = 0;
