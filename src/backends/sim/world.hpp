@@ -105,6 +105,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::uint64_t observed() const noexcept { return observed_; }
   std::uint64_t steps() const noexcept { return steps_; }
   bool over_limit() const noexcept { return over_limit_; }
+  bool lost() const noexcept { return lost_; }
   std::size_t queues_alive() const noexcept;
   std::size_t devices_alive() const noexcept;
   std::uint64_t bytes_alive() const noexcept;
@@ -246,6 +247,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock);
   void note_effects(const Queue& queue, const Op& op);
   void note_output(const Op& op);
+  void unheard(const Error& error, const Op& op);
   void release(Op* op) noexcept;
   Op& take_op();
   Op& enqueue(Queue& queue, neutral::TaskKind kind, std::string_view name,

@@ -445,8 +445,7 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
   to_sink(reports);
   if (error) {
     error->kind() == ErrorKind::cancelled ? count_cancelled() : count_failed();
-    if (completion == nullptr && error->kind() != ErrorKind::cancelled)
-      thalweg::detail::to_error_sink(*error);
+    if (completion == nullptr && error->kind() != ErrorKind::cancelled) unheard(*error, op);
   }
   if (!last && completion != nullptr) completion->complete(error ? &*error : nullptr);
   if (counted) progress.passed(Serial{serial});
@@ -458,6 +457,19 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
   if (noting_) schedule_->happened(effects_);
   noting_ = false;
   moved_.notify_all();
+}
+
+// A failure that no future takes. Explored, only one that nobody asked for is worth a word.
+void World::unheard(const Error& error, const Op& op) {
+  if (!options_.explored) return thalweg::detail::to_error_sink(error);
+  if (op.fails || lost_) return;
+  Finding finding;
+  finding.kind = FindingKind::error;
+  finding.first.what = op.user->what;
+  finding.first.lane = op.user->lane;
+  finding.first.serial = op.user->serial;
+  finding.message = error.message();
+  report(std::move(finding));
 }
 
 void World::note_output(const Op& op) {
