@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
 #include "thalweg/base/no_wait.hpp"
 
@@ -162,12 +163,13 @@ bool World::can_run(const Op& op) const noexcept {
 // Fills ready_ with who can take the next step.
 void World::collect(const Until& until) {
   ready_.clear();
-  std::optional<std::uint64_t> limit;
+  constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t limit = kNever;
   const auto host = [&](Process process, const Until& waits) {
     if (waits.holds()) {
       ready_.push_back(process);
     } else if (waits.limit_ns) {
-      limit = std::min(limit.value_or(*waits.limit_ns), *waits.limit_ns);
+      limit = std::min(limit, *waits.limit_ns);
     }
   };
   if (with_actors_) {
@@ -177,7 +179,7 @@ void World::collect(const Until& until) {
     host(0, until);
   }
   // A deadline ends the wait before what would be over later.
-  if (!ready_.empty() || !own_clock_) limit.reset();
+  if (!ready_.empty() || !own_clock_) limit = kNever;
   if (!callbacks_.empty()) ready_.push_back(kCallbacks);
   std::optional<int> priority;
   const std::size_t hosts = ready_.size();
@@ -185,7 +187,9 @@ void World::collect(const Until& until) {
     if (!queue || queue->state.pending.empty()) continue;
     const Op& op = *queue->state.pending.front();
     if (!can_run(op)) continue;
-    if (limit && std::max(queue->state.end_ns, op.ready_ns) + op.duration_ns > *limit) continue;
+    if (limit != kNever &&
+        std::max(queue->state.end_ns, op.ready_ns) + op.duration_ns > limit)
+      continue;
     if (!options_.explored) {
       // A plain device keeps priorities among what can run; explored, they are the hint they are.
       if (priority && queue->priority() > *priority) continue;
