@@ -6,9 +6,10 @@
 
 #include <algorithm>
 #include <exception>
-#include <mutex>
+#include <set>
 
 #include "thalweg/runtime/open.hpp"
+#include "thalweg/thalweg.hpp"
 
 namespace thalweg::explore_detail {
 namespace {
@@ -55,6 +56,8 @@ class Run final : public ExploreRun {
     world_->report(std::move(finding));
   }
 
+  void observe(std::uint64_t value) override { world_->observe(value); }
+
   // Calls a function of the program's. What it throws is a finding.
   void call(const ExploreProgram::Function& function) {
     if (!function) return;
@@ -99,6 +102,26 @@ void check_leaks(sim::World& world) {
   world.report(std::move(finding));
 }
 
+// A device that has refused something does the next thing; one that is lost says so.
+void check_usable(Run& run, sim::World& world) {
+  if (world.faults().refused() == 0) return;
+  const auto use = [&]() -> Result<bool> {
+    THALWEG_TRY_ASSIGN(const Stream stream, Stream::create(run.device()));
+    THALWEG_TRY_ASSIGN(const auto array, stream.upload(std::vector<std::uint32_t>{1, 2, 3}));
+    THALWEG_TRY(stream.fill(array.view(1, 1), 7u));
+    THALWEG_TRY_ASSIGN(const auto read, stream.read(array).get());
+    return read == std::vector<std::uint32_t>{1, 7, 3};
+  };
+  const Result<bool> used = use();
+  const bool lost = world.lost();
+  if (lost ? !used && used.error().kind() == ErrorKind::device_lost : used && *used) return;
+  run.check(false,
+            lost ? "a lost device says so to every call"
+                 : fmt::format("the device works after a refusal{}",
+                               used ? "" : fmt::format(" ({})", used.error().message())),
+            std::source_location::current());
+}
+
 void run_actors(Run& run, sim::World& world, const ExploreProgram& program) {
   std::vector<std::function<void()>> actors;
   for (const ExploreProgram::Function& function : program.actors)
@@ -129,8 +152,9 @@ Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& make_sched
     run_actors(run, *world, *setup.program);
     world->use(nullptr);
     run.call(setup.program->after);
+    if (setup.use_afterwards) check_usable(run, *world);
   }
-  world->drain();
+  world->finish();
   check_leaks(*world);
   world->trace_to(nullptr);
   result.findings = std::move(world->findings());
@@ -138,6 +162,7 @@ Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& make_sched
   std::sort(result.outputs.begin(), result.outputs.end(),
             [](const sim::Output& a, const sim::Output& b) { return a.order < b.order; });
   result.submitters = world->submitters();
+  result.observed = world->observed();
   result.choices = recorder.choices();
   result.first = recorder.first();
   result.steps = world->steps();
@@ -156,7 +181,10 @@ std::uint64_t outcome_of(const RunResult& run) noexcept {
     add(output.shape);
     add(output.bytes);
   }
-  for (const Finding& finding : run.findings) add(static_cast<std::uint64_t>(finding.kind));
+  add(run.observed);
+  std::set<FindingKind> kinds;
+  for (const Finding& finding : run.findings) kinds.insert(finding.kind);
+  for (const FindingKind kind : kinds) add(static_cast<std::uint64_t>(kind));
   return hash;
 }
 

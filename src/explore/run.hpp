@@ -23,6 +23,7 @@ struct RunResult {
   std::vector<Finding> findings;
   std::vector<sim::Output> outputs;  // In the order of submissions.
   std::vector<std::uint16_t> submitters;
+  std::uint64_t observed = 0;  // A hash of what the program observed.
   Choices choices;
   std::vector<bool> first;  // See Recorder.
   std::uint64_t steps = 0;
@@ -38,6 +39,7 @@ struct RunSetup {
   std::uint64_t index = 0;
   std::uint64_t steps_max = 0;
   bool trace = false;
+  bool use_afterwards = false;  // Whether the device still works at the end is checked.
 };
 
 // Makes the schedule of a run, which may look at its world. Null: the sequential one.

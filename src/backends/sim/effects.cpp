@@ -19,6 +19,7 @@ bool asks(const Effects& asker, Place done) noexcept {
 }
 
 bool share_bytes(const Effects& a, const Effects& b) noexcept {
+  if ((a.any_bytes && !b.bytes.empty()) || (b.any_bytes && !a.bytes.empty())) return true;
   for (const Effects::Bytes& x : a.bytes)
     for (const Effects::Bytes& y : b.bytes)
       if ((x.written || y.written) && x.begin < y.end && y.begin < x.end) return true;
@@ -36,7 +37,7 @@ bool share_timeline(const Effects& a, const Effects& b) noexcept {
 
 void Effects::clear() noexcept {
   process = kNobody;
-  program = pools = engine = false;
+  program = any_bytes = pools = engine = false;
   done = {};
   bytes.clear();
   marks.clear();

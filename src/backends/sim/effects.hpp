@@ -47,10 +47,11 @@ struct Effects {
   };
 
   Process process = kNobody;
-  bool program = false;  // Ran code of the program's, which may share anything with other code.
-  bool pools = false;    // Memory or streams were taken or given back.
-  bool engine = false;   // Used the copy engines, which give an order of their own.
-  Place done;            // The task that passed.
+  bool program = false;    // Ran code of the program's, which may share anything with other code.
+  bool any_bytes = false;  // May have touched bytes that nobody declared.
+  bool pools = false;      // Memory or streams were taken or given back.
+  bool engine = false;     // Used the copy engines, which give an order of their own.
+  Place done;              // The task that passed.
 
   std::vector<Bytes> bytes;
   std::vector<Mark> marks;

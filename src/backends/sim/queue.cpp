@@ -56,6 +56,11 @@ std::uint64_t Queue::end_of(std::uint64_t serial) const noexcept {
   return state.ends[serial - state.remembered];
 }
 
+const VectorClock* Queue::clock_of(std::uint64_t serial) const noexcept {
+  if (serial < state.remembered || serial - state.remembered >= state.clocks.size()) return nullptr;
+  return &state.clocks[serial - state.remembered];
+}
+
 void Queue::asked(std::uint64_t serial) noexcept { world_.asked(*this, serial); }
 
 }  // namespace thalweg::sim

@@ -137,10 +137,20 @@ class Queue final : public PassWatch {
   // When the task with that serial was over. REQUIRES: it is done.
   std::uint64_t end_of(std::uint64_t serial) const noexcept;
 
+  // What came before the task with that serial, which is done, and itself. Null when it is not
+  // known.
+  const VectorClock* clock_of(std::uint64_t serial) const noexcept;
+
+  // A wait that rides on the next task.
+  struct Owed {
+    Place place;
+    order::Point point;
+  };
+
   // The world's. Its members are used by the world alone.
   struct State {
     std::deque<Op*> pending;
-    std::vector<Place> owed;
+    std::vector<Owed> owed;
     std::vector<order::Point> owed_foreign;
     std::uint32_t enqueued = 0;  // Position of the last one.
     std::uint32_t done = 0;
@@ -150,11 +160,12 @@ class Queue final : public PassWatch {
     bool ending = false;  // The last task is enqueued.
     bool slow = false;
 
-    // For each serial that is remembered: where it is, and when it was over. By serial, from
-    // `remembered` on.
+    // For each serial that is remembered: where it is, when it was over, and, in explored worlds,
+    // what came before it. By serial, from `remembered` on.
     std::uint64_t remembered = 0;
     std::deque<std::uint32_t> positions;
     std::deque<std::uint64_t> ends;
+    std::deque<VectorClock> clocks;
   };
   State state;
 

@@ -184,12 +184,13 @@ bool World::can_run(const Op& op) const noexcept {
 // Fills ready_ with who can take the next step.
 void World::collect(const Until& until) {
   ready_.clear();
-  std::optional<std::uint64_t> limit;
+  constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t limit = kNever;
   const auto host = [&](Process process, const Until& waits) {
     if (waits.holds()) {
       ready_.push_back(process);
     } else if (waits.limit_ns) {
-      limit = std::min(limit.value_or(*waits.limit_ns), *waits.limit_ns);
+      limit = std::min(limit, *waits.limit_ns);
     }
   };
   if (with_actors_) {
@@ -199,7 +200,7 @@ void World::collect(const Until& until) {
     host(0, until);
   }
   // A deadline ends the wait before what would be over later.
-  if (!ready_.empty() || !own_clock_) limit.reset();
+  if (!ready_.empty() || !own_clock_) limit = kNever;
   if (!callbacks_.empty()) ready_.push_back(kCallbacks);
   std::optional<int> priority;
   const std::size_t hosts = ready_.size();
@@ -207,7 +208,9 @@ void World::collect(const Until& until) {
     if (!queue || queue->state.pending.empty()) continue;
     const Op& op = *queue->state.pending.front();
     if (!can_run(op)) continue;
-    if (limit && std::max(queue->state.end_ns, op.ready_ns) + op.duration_ns > *limit) continue;
+    if (limit != kNever &&
+        std::max(queue->state.end_ns, op.ready_ns) + op.duration_ns > limit)
+      continue;
     if (!options_.explored) {
       // A plain device keeps priorities among what can run; explored, they are the hint they are.
       if (priority && queue->priority() > *priority) continue;
@@ -248,11 +251,15 @@ void World::begin_host_step(std::uint16_t actor, const Until& until) {
   host_step_ = true;
   noting_ = choosing() && schedule_->wants_effects();
   if (!until.nothing() && !until.point.none()) {
-    if (const Queue* const queue = queue_of(until.point.queue()))
+    if (const Queue* const queue = queue_of(until.point.queue())) {
       move_time(queue->end_of(until.point.serial().value));
+      learn(queue->clock_of(until.point.serial().value));
+    }
   } else if (until.timeline != nullptr) {
-    if (const auto raised = timelines_.find(until.timeline); raised != timelines_.end())
+    if (const auto raised = timelines_.find(until.timeline); raised != timelines_.end()) {
       move_time(raised->second.time_ns);
+      learn(&raised->second.knows);
+    }
   }
   if (!noting_) return;
   effects_.clear();
@@ -403,19 +410,23 @@ void World::run(const std::vector<std::function<void()>>& actors) {
         [this, i, &actors] { begin_actor(static_cast<std::uint16_t>(i), actors[i]); });
   begin_actor(0, actors[0]);
   for (std::thread& thread : threads) thread.join();
-  const Lock lock(mutex_);
+  Lock lock(mutex_);
+  drain(lock);
   with_actors_ = false;
 }
 
-// After the program's end the order makes no difference that a check would not have seen.
-void World::drain() {
-  Lock lock(mutex_);
+void World::drain(Lock& lock) {
   for (;;) {
     collect({});
     std::erase_if(ready_, [](Process process) { return process < kCallbacks; });
-    if (ready_.empty()) break;
-    step(ready_.front(), lock);
+    if (ready_.empty()) return;
+    step(choose(), lock);
   }
+}
+
+void World::finish() {
+  Lock lock(mutex_);
+  drain(lock);
   check_never_ran();
 }
 
@@ -561,7 +572,11 @@ Result<Queue*> World::add(const backend::StreamRequest& request) {
   queue.state.slow = options_.faults.hit(FaultSite::slow);
   queue.state.end_ns = now_ns();
   effects_.pools = true;
-  if (options_.explored) request.progress->watch(&queue);
+  if (options_.explored) {
+    request.progress->watch(&queue);
+    // Whoever had the index is over.
+    if (const auto gone = gone_.find(request.index); gone != gone_.end()) learn(&gone->second);
+  }
   if (trace_ != nullptr) {
     TraceEvent& event = record(TraceKind::stream);
     event.lane = queue.lane();
@@ -573,7 +588,10 @@ Result<Queue*> World::add(const backend::StreamRequest& request) {
 void World::remove(Queue& queue) noexcept {
   std::unique_ptr<Queue> gone;
   const Lock lock(mutex_);
-  if (options_.explored) queue.progress().watch(nullptr);
+  if (options_.explored) {
+    queue.progress().watch(nullptr);
+    gone_[queue.index()] = queue.state.knows;
+  }
   effects_.pools = true;
   if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();
   positions_[queue.slot()] = queue.state.enqueued;
@@ -608,12 +626,34 @@ void World::asked(Queue& queue, std::uint64_t serial) noexcept {
   const std::uint32_t position = serial == PassWatch::kEverything ? 0 : queue.position_of(serial);
   if (serial != PassWatch::kEverything && position == 0) return;
   if (noting_) effects_.asked.push_back({queue.process(), position});
-  if (host_step_ && queue.timeline().reached(serial)) move_time(queue.end_of(serial));
+  if (!queue.timeline().reached(serial)) return;
+  if (host_step_) move_time(queue.end_of(serial));
+  learn(queue.clock_of(serial));
+}
+
+void World::learn(const VectorClock* clock) {
+  if (clock == nullptr) return;
+  if (running_op_ != nullptr) {
+    running_op_->knows.join(*clock);
+  } else if (in_callback_) {
+    callback_knows_.join(*clock);
+  } else {
+    host_knows_.join(*clock);
+  }
+}
+
+// Of whoever enqueues now.
+const VectorClock& World::knowledge() const noexcept {
+  if (!options_.explored) return done_;
+  if (running_op_ != nullptr) return running_op_->knows;
+  return in_callback_ ? callback_knows_ : host_knows_;
 }
 
 void World::timeline_asked(const neutral::Timeline& timeline, std::uint64_t value) noexcept {
   const Lock lock(mutex_);
   if (noting_) effects_.marks.push_back({&timeline, 0, value, false});
+  if (const auto raised = timelines_.find(&timeline); raised != timelines_.end())
+    learn(&raised->second.knows);
 }
 
 void World::timeline_raised(const neutral::Timeline& timeline, std::uint64_t from, std::uint64_t to,
@@ -622,7 +662,7 @@ void World::timeline_raised(const neutral::Timeline& timeline, std::uint64_t fro
   if (noting_) effects_.marks.push_back({&timeline, from, to, true});
   if (to < from) return;
   Raised& raised = timelines_[&timeline];
-  raised.knows.join(done_);
+  raised.knows.join(knowledge());
   raised.time_ns = std::max(raised.time_ns, now_ns());
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::signal);

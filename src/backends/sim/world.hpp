@@ -87,11 +87,12 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   // Steps from which on nothing is chosen.
   void limit_steps(std::uint64_t steps) noexcept { steps_max_ = steps; }
 
-  // Runs the actors by turns, the first one on this thread, until all are done.
+  // Runs the actors by turns, the first one on this thread, until all are done, and then what can
+  // still run.
   void run(const std::vector<std::function<void()>>& actors);
 
-  // Runs what is left, in some order, and looks for what never can.
-  void drain();
+  // Runs what is left, and looks for what never can.
+  void finish();
 
   void trace_to(Trace* trace) noexcept { trace_ = trace; }
   const std::vector<Finding>& findings() const noexcept { return findings_; }
@@ -101,8 +102,11 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   // By submission, the actor who made it.
   const std::vector<std::uint16_t>& submitters() const noexcept { return submitters_; }
   Faults& faults() noexcept { return options_.faults; }
+  void observe(std::uint64_t value);
+  std::uint64_t observed() const noexcept { return observed_; }
   std::uint64_t steps() const noexcept { return steps_; }
   bool over_limit() const noexcept { return over_limit_; }
+  bool lost() const noexcept { return lost_; }
   std::size_t queues_alive() const noexcept;
   std::size_t devices_alive() const noexcept;
   std::uint64_t bytes_alive() const noexcept;
@@ -227,6 +231,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void leave(std::uint16_t me, Lock& lock);
   void give_up(const Until& until);
   void step(Process process, Lock& lock);
+  void drain(Lock& lock);
   void drain_if_ending(Lock& lock);
   bool all_ending() const noexcept;
   bool step_elsewhere(Lock& lock);
@@ -249,12 +254,15 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock);
   void note_effects(const Queue& queue, const Op& op);
   void note_output(const Op& op);
+  void unheard(const Error& error, const Op& op);
   void release(Op* op) noexcept;
   Op& take_op();
   Op& enqueue(Queue& queue, neutral::TaskKind kind, std::string_view name,
               std::source_location site);
   void copy_task(Op& op, const neutral::Task& task);
   void add_waits(Queue& queue, Op& op);
+  void learn(const VectorClock* clock);
+  const VectorClock& knowledge() const noexcept;
   Queue* queue_at(std::size_t slot) const noexcept;
   Queue* queue_of(order::QueueIndex index) const noexcept;
   void move_time(std::uint64_t to_ns) noexcept;
@@ -313,10 +321,23 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::vector<std::unique_ptr<Queue>> queues_;  // By slot; null: nobody.
   std::vector<std::uint32_t> positions_;        // By slot: where the next queue goes on.
   VectorClock done_;
+
+  // What the host has learnt to be over, by asking or waiting. Only that comes before what it
+  // enqueues, not what merely was over: a run does not depend on what nobody asked for.
+  VectorClock host_knows_;
+  std::unordered_map<order::QueueIndex, VectorClock> gone_;  // Of queues that ended.
+  Op* running_op_ = nullptr;
+  VectorClock callback_knows_;  // Of the callback that runs.
+  bool in_callback_ = false;
+  VectorClock knowledge_at_end_;  // Of the task that passes now.
   std::int32_t lanes_ = 0;
   std::vector<std::unique_ptr<Op>> ops_;
   std::vector<Op*> free_ops_;
-  std::deque<UniqueFunction> callbacks_;
+  struct Callback {
+    UniqueFunction function;
+    VectorClock knows;
+  };
+  std::deque<Callback> callbacks_;
   std::uint32_t callbacks_added_ = 0;
   std::uint32_t callbacks_run_ = 0;
   std::vector<std::uint64_t> engines_;  // When each copy engine is free.
@@ -337,6 +358,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::size_t reported_to_sink_ = 0;
   std::vector<Output> outputs_;
   std::vector<std::uint16_t> submitters_;
+  std::uint64_t observed_ = 0;
   Trace* trace_ = nullptr;
 
   std::atomic<std::uint64_t> failed_{0};

@@ -164,11 +164,18 @@ void World::copy_task(Op& op, const neutral::Task& task) {
   if (task.stop != nullptr) op.stop = *task.stop;
 }
 
-// Waits that ride on the op. What is done by now came before its submission.
+// Waits that ride on the op.
 void World::add_waits(Queue& queue, Op& op) {
-  for (const Place place : queue.state.owed) {
-    Queue* const source = queue_at(place.queue - kFirstQueue);
-    if (source == nullptr || source->state.done >= place.position) continue;
+  for (const auto& [place, point] : queue.state.owed) {
+    Queue* const source = queue_of(point.queue());
+    if (source == nullptr || source->state.done >= place.position) {
+      // It is over already, and comes before this one all the same.
+      const VectorClock* const clock =
+          source != nullptr ? source->clock_of(point.serial().value) : nullptr;
+      if (clock != nullptr) op.knows.join(*clock);
+      if (source == nullptr) op.knows.join(gone_[point.queue()]);
+      continue;
+    }
     const std::size_t at = place.position - source->state.done - 1;
     Op* const waited = source->state.pending[at];
     waited->dependents.push_back(&op);
@@ -193,7 +200,10 @@ Op& World::enqueue(Queue& queue, Kind kind, std::string_view what, std::source_l
   op.order = submissions_++;
   op.actor = me();
   if (options_.explored) submitters_.push_back(op.actor);
-  op.knows = done_;
+  op.knows = knowledge();
+  // Whoever enqueues from inside a task does so before the task's end.
+  if (options_.explored && running_op_ != nullptr)
+    op.knows.set(running_op_->user->slot, running_op_->user->position - 1);
   if (host_step_) move_time(now_ns() + kSubmitNs);
   op.ready_ns = now_ns();
   add_waits(queue, op);
@@ -257,7 +267,7 @@ void World::owe(Queue& queue, order::Point point) {
     return;
   }
   const std::uint32_t position = source->position_of(point.serial().value);
-  if (position != 0) queue.state.owed.push_back({source->process(), position});
+  if (position != 0) queue.state.owed.push_back({{source->process(), position}, point});
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::wait);
   event.lane = queue.lane();
@@ -274,8 +284,10 @@ void World::step(Process process, Lock& lock) {
 }
 
 void World::run_callback(Lock& lock) {
-  UniqueFunction function = std::move(callbacks_.front());
+  UniqueFunction function = std::move(callbacks_.front().function);
+  callback_knows_ = std::move(callbacks_.front().knows);
   callbacks_.pop_front();
+  in_callback_ = true;
   noting_ = choosing() && schedule_->wants_effects();
   host_step_ = false;
   effects_.clear();
@@ -290,6 +302,9 @@ void World::run_callback(Lock& lock) {
     function = {};
   }
   lock.lock();
+  in_callback_ = false;
+  // It may have told the host, by a variable.
+  host_knows_.join(callback_knows_);
   running_ = std::thread::id();
   if (noting_) schedule_->happened(effects_);
   noting_ = false;
@@ -323,7 +338,9 @@ void World::note_effects(const Queue& queue, const Op& op) {
   effects_.process = queue.process();
   effects_.done = {queue.process(), op.user->position};
   effects_.program = op.runs_program();
-  effects_.pools = op.kind == Kind::last;
+  effects_.any_bytes = op.runs_program();
+  // What the end of a stream gives back, the host may take.
+  effects_.pools = op.kind == Kind::last && live_actors_ != 0;
   effects_.engine = !engines_.empty() && copies(op.kind);
   effects_.awaited = op.waits;
   for (const OpAccess& access : op.accesses)
@@ -358,6 +375,7 @@ void World::run_op(Queue& queue, Lock& lock) {
     Queue* const outer = native_queue;
     native_queue = op.kind == Kind::native && !op.raw ? &queue : outer;
     const std::uint64_t now = queue.state.end_ns;
+    running_op_ = &op;
     lock.unlock();
     Ran ran;
     {
@@ -366,7 +384,9 @@ void World::run_op(Queue& queue, Lock& lock) {
       op.function = {};
     }
     lock.lock();
+    running_op_ = nullptr;
     native_queue = outer;
+    if (op.runs_program()) host_knows_.join(op.knows);
     error = std::move(ran.error);
     if (ran.unwritten.end != 0) broken_out(op, ran.unwritten);
     finish(queue, op);
@@ -407,8 +427,10 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
       counted ? queue.state.remembered + queue.state.ends.size() : queue.state.published;
   if (counted) {
     queue.state.ends.push_back(end_ns);
+    if (options_.explored) queue.state.clocks.push_back(op.knows);
     if (queue.state.ends.size() > kRememberedMax) {
       queue.state.ends.pop_front();
+      if (options_.explored) queue.state.clocks.pop_front();
       queue.state.positions.pop_front();
       ++queue.state.remembered;
     }
@@ -423,6 +445,7 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
     event.time_ns = end_ns - op.duration_ns;
     if (error) event.text = thalweg::name(error->kind());
   }
+  knowledge_at_end_ = op.knows;
   backend::Progress& progress = queue.progress();
   neutral::Completion* const completion = op.completion.get();
   lock.unlock();
@@ -432,8 +455,7 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
     to_sink(reports);
     if (error) {
       error->kind() == ErrorKind::cancelled ? count_cancelled() : count_failed();
-      if (completion == nullptr && error->kind() != ErrorKind::cancelled)
-        thalweg::detail::to_error_sink(*error);
+      if (completion == nullptr && error->kind() != ErrorKind::cancelled) unheard(*error, op);
     }
     if (!last && completion != nullptr) completion->complete(error ? &*error : nullptr);
     if (counted) progress.passed(Serial{serial});
@@ -446,6 +468,19 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
   if (noting_) schedule_->happened(effects_);
   noting_ = false;
   moved();
+}
+
+// A failure that no future takes. Explored, only one that nobody asked for is worth a word.
+void World::unheard(const Error& error, const Op& op) {
+  if (!options_.explored) return thalweg::detail::to_error_sink(error);
+  if (op.fails || lost_) return;
+  Finding finding;
+  finding.kind = FindingKind::error;
+  finding.first.what = op.user->what;
+  finding.first.lane = op.user->lane;
+  finding.first.serial = op.user->serial;
+  finding.message = error.message();
+  report(std::move(finding));
 }
 
 void World::note_output(const Op& op) {
@@ -470,6 +505,11 @@ void World::note_output(const Op& op) {
   if (output.bytes != 0) outputs_.push_back(std::move(output));
 }
 
+void World::observe(std::uint64_t value) {
+  const Lock lock(mutex_);
+  observed_ = mix(observed_, value);
+}
+
 backend::DriverCounters World::counters() const noexcept {
   backend::DriverCounters counters;
   counters.tasks_failed = failed_.load(std::memory_order_relaxed);
@@ -479,7 +519,7 @@ backend::DriverCounters World::counters() const noexcept {
 
 void World::call_later(UniqueFunction function) noexcept {
   const Lock lock(mutex_);
-  callbacks_.push_back(std::move(function));
+  callbacks_.push_back({std::move(function), knowledge_at_end_});
   if (noting_) effects_.enqueued.push_back({kCallbacks, ++callbacks_added_});
   moved();
 }
