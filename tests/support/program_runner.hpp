@@ -8,6 +8,9 @@
 //   runner.finish();     synchronizes, reads all buffers, compares with the sequential model
 //   runner.failure()     empty, or what was wrong first
 //
+// Somebody else may run the parts, as the explorer does: begin(device), run_part() for each of
+// them, end(), finish().
+//
 // Threads:    one thread drives a runner; run() makes one for each part when there are several.
 
 #pragma once
@@ -41,6 +44,9 @@ class ProgramRunner {
   ~ProgramRunner();
 
   void run();
+  void begin(Device device);
+  void run_part(int part);
+  void end();
   void finish();
 
   const std::string& failure() const { return failure_; }
@@ -68,7 +74,7 @@ class ProgramRunner {
     std::uint64_t accepted = 0;
   };
 
-  void run_part(int part, const std::vector<Op>& ops, Local& local);
+  void run_ops(int part, const std::vector<Op>& ops, Local& local);
   void step(const Op& op, std::size_t mark, Local& local);
   void submit(const Op& op, std::size_t mark, Local& local);
   void launch(const Op& op, std::size_t mark, Local& local);

@@ -208,8 +208,7 @@ void World::collect(const Until& until) {
     if (!queue || queue->state.pending.empty()) continue;
     const Op& op = *queue->state.pending.front();
     if (!can_run(op)) continue;
-    if (limit != kNever &&
-        std::max(queue->state.end_ns, op.ready_ns) + op.duration_ns > limit)
+    if (limit != kNever && std::max(queue->state.end_ns, op.ready_ns) + op.duration_ns > limit)
       continue;
     if (!options_.explored) {
       // A plain device keeps priorities among what can run; explored, they are the hint they are.
@@ -396,6 +395,10 @@ void World::begin_actor(std::uint16_t actor, const std::function<void()>& body) 
 void World::run(const std::vector<std::function<void()>>& actors) {
   {
     Lock lock(mutex_);
+    // What came before the actors is over when they begin, and nothing of it was chosen.
+    Schedule* const schedule = std::exchange(schedule_, nullptr);
+    drain(lock);
+    schedule_ = schedule;
     actors_.clear();
     for (std::size_t i = 0; i != actors.size(); ++i) actors_.emplace_back().live = true;
     live_actors_ = actors.size();
@@ -572,11 +575,7 @@ Result<Queue*> World::add(const backend::StreamRequest& request) {
   queue.state.slow = options_.faults.hit(FaultSite::slow);
   queue.state.end_ns = now_ns();
   effects_.pools = true;
-  if (options_.explored) {
-    request.progress->watch(&queue);
-    // Whoever had the index is over.
-    if (const auto gone = gone_.find(request.index); gone != gone_.end()) learn(&gone->second);
-  }
+  if (options_.explored) request.progress->watch(&queue);
   if (trace_ != nullptr) {
     TraceEvent& event = record(TraceKind::stream);
     event.lane = queue.lane();
@@ -590,7 +589,7 @@ void World::remove(Queue& queue) noexcept {
   const Lock lock(mutex_);
   if (options_.explored) {
     queue.progress().watch(nullptr);
-    gone_[queue.index()] = queue.state.knows;
+    gone_.join(queue.state.knows);
   }
   effects_.pools = true;
   if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();
@@ -624,11 +623,11 @@ bool World::close_idle(Queue& queue) noexcept {
 void World::asked(Queue& queue, std::uint64_t serial) noexcept {
   const Lock lock(mutex_);
   const std::uint32_t position = serial == PassWatch::kEverything ? 0 : queue.position_of(serial);
-  if (serial != PassWatch::kEverything && position == 0) return;
-  if (noting_) effects_.asked.push_back({queue.process(), position});
+  if (noting_ && (position != 0 || serial == PassWatch::kEverything))
+    effects_.asked.push_back({queue.process(), position});
   if (!queue.timeline().reached(serial)) return;
   if (host_step_) move_time(queue.end_of(serial));
-  learn(queue.clock_of(serial));
+  learn(serial == PassWatch::kEverything ? &queue.state.knows : queue.clock_of(serial));
 }
 
 void World::learn(const VectorClock* clock) {
@@ -663,6 +662,7 @@ void World::timeline_raised(const neutral::Timeline& timeline, std::uint64_t fro
   if (to < from) return;
   Raised& raised = timelines_[&timeline];
   raised.knows.join(knowledge());
+  raised.knows.join(gone_);
   raised.time_ns = std::max(raised.time_ns, now_ns());
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::signal);

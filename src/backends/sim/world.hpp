@@ -135,6 +135,9 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void append_raw(Queue& queue, std::string_view name, UniqueFunction work,
                   std::source_location site);
   bool close_idle(Queue& queue) noexcept;
+
+  // The end of what is enqueued, and whether a fault keeps the fence from passing.
+  std::pair<order::Point, bool> record_fence(Queue& queue) noexcept;
   void announce(Queue& queue) noexcept;
 
   Result<void> wait(order::Point point, Deadline deadline);
@@ -325,7 +328,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   // What the host has learnt to be over, by asking or waiting. Only that comes before what it
   // enqueues, not what merely was over: a run does not depend on what nobody asked for.
   VectorClock host_knows_;
-  std::unordered_map<order::QueueIndex, VectorClock> gone_;  // Of queues that ended.
+  VectorClock gone_;  // Of queues that ended: the runtime knows without asking.
   Op* running_op_ = nullptr;
   VectorClock callback_knows_;  // Of the callback that runs.
   bool in_callback_ = false;

@@ -167,13 +167,13 @@ void World::copy_task(Op& op, const neutral::Task& task) {
 // Waits that ride on the op.
 void World::add_waits(Queue& queue, Op& op) {
   for (const auto& [place, point] : queue.state.owed) {
-    Queue* const source = queue_of(point.queue());
-    if (source == nullptr || source->state.done >= place.position) {
+    Queue* const source = queue_at(place.queue - kFirstQueue);
+    // Of a queue that has ended, gone_ knows.
+    if (source == nullptr) continue;
+    if (source->state.done >= place.position) {
       // It is over already, and comes before this one all the same.
-      const VectorClock* const clock =
-          source != nullptr ? source->clock_of(point.serial().value) : nullptr;
-      if (clock != nullptr) op.knows.join(*clock);
-      if (source == nullptr) op.knows.join(gone_[point.queue()]);
+      if (const VectorClock* const clock = source->clock_of(point.serial().value); clock != nullptr)
+        op.knows.join(*clock);
       continue;
     }
     const std::size_t at = place.position - source->state.done - 1;
@@ -201,6 +201,7 @@ Op& World::enqueue(Queue& queue, Kind kind, std::string_view what, std::source_l
   op.actor = me();
   if (options_.explored) submitters_.push_back(op.actor);
   op.knows = knowledge();
+  op.knows.join(gone_);
   // Whoever enqueues from inside a task does so before the task's end.
   if (options_.explored && running_op_ != nullptr)
     op.knows.set(running_op_->user->slot, running_op_->user->position - 1);
@@ -257,6 +258,12 @@ void World::append_raw(Queue& queue, std::string_view what, UniqueFunction work,
     moved();
   }
   announce(queue);
+}
+
+std::pair<order::Point, bool> World::record_fence(Queue& queue) noexcept {
+  const Lock lock(mutex_);
+  return {order::Point(queue.index(), Serial{queue.state.published}),
+          options_.faults.hit(FaultSite::never)};
 }
 
 void World::owe(Queue& queue, order::Point point) {
