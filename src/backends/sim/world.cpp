@@ -77,9 +77,14 @@ World::World(WorldOptions options)
       clock_(options_.clock ? options_.clock : own_clock_),
       only_(std::this_thread::get_id()),
       schedule_(options_.schedule.get()),
-      engines_(options_.copy_engines) {}
+      engines_(options_.copy_engines) {
+  if (options_.explored) take_stock();
+}
 
-World::~World() { Worlds::instance().remove(*this); }
+World::~World() {
+  Worlds::instance().remove(*this);
+  if (options_.explored) leave_stock();
+}
 
 std::pair<std::shared_ptr<World>, Queue*> World::find_native(std::uintptr_t id) noexcept {
   for (auto& world : Worlds::instance().others(nullptr)) {
@@ -396,8 +401,8 @@ void World::begin_actor(std::uint16_t actor, const std::function<void()>& body) 
 void World::run(const std::vector<std::function<void()>>& actors) {
   {
     Lock lock(mutex_);
-    actors_.clear();
-    for (std::size_t i = 0; i != actors.size(); ++i) actors_.emplace_back().live = true;
+    actors_ = std::vector<Actor>(actors.size());
+    for (Actor& actor : actors_) actor.live = true;
     live_actors_ = actors.size();
     with_actors_ = true;
     last_ = 0;

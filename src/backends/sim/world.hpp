@@ -28,7 +28,6 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -256,6 +255,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void note_output(const Op& op);
   void unheard(const Error& error, const Op& op);
   void release(Op* op) noexcept;
+  void take_stock();
+  void leave_stock() noexcept;
   Op& take_op();
   Op& enqueue(Queue& queue, neutral::TaskKind kind, std::string_view name,
               std::source_location site);
@@ -305,7 +306,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
 
   Schedule* schedule_ = nullptr;
   bool with_actors_ = false;
-  std::deque<Actor> actors_;
+  std::vector<Actor> actors_;
   std::uint16_t current_ = 0;  // Whose turn it is.
   std::size_t live_actors_ = 0;
   bool aborting_ = false;  // A deadlock was found: nobody waits any more.
@@ -332,12 +333,12 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   VectorClock knowledge_at_end_;  // Of the task that passes now.
   std::int32_t lanes_ = 0;
   std::vector<std::unique_ptr<Op>> ops_;
-  std::vector<Op*> free_ops_;
+  std::vector<Op*> free_ops_;  // Of ops_.
   struct Callback {
     UniqueFunction function;
     VectorClock knows;
   };
-  std::deque<Callback> callbacks_;
+  Fifo<Callback> callbacks_;
   std::uint32_t callbacks_added_ = 0;
   std::uint32_t callbacks_run_ = 0;
   std::vector<std::uint64_t> engines_;  // When each copy engine is free.
