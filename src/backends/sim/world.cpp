@@ -398,6 +398,20 @@ void World::begin_actor(std::uint16_t actor, const std::function<void()>& body) 
   this_actor = before;
 }
 
+// Who begins. What was enqueued before there were actors may run first.
+void World::choose_first(Lock& lock) {
+  current_ = 0;
+  while (actors_.size() != 1) {
+    collect({});
+    const Process chosen = choose();
+    if (chosen < kActorsMax) {
+      current_ = chosen;
+      return;
+    }
+    step(chosen, lock);
+  }
+}
+
 void World::run(const std::vector<std::function<void()>>& actors) {
   {
     Lock lock(mutex_);
@@ -406,8 +420,7 @@ void World::run(const std::vector<std::function<void()>>& actors) {
     live_actors_ = actors.size();
     with_actors_ = true;
     last_ = 0;
-    collect({});
-    current_ = static_cast<std::uint16_t>(actors.size() == 1 ? 0 : choose());
+    choose_first(lock);
   }
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < actors.size(); ++i)

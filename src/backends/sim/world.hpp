@@ -223,6 +223,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   bool choosing() const noexcept;
   void finish_host_step();
   void begin_host_step(std::uint16_t actor, const Until& until);
+  void choose_first(Lock& lock);
   void hand_over(std::uint16_t to);
   void hand_over_stuck();
   void begin_actor(std::uint16_t actor, const std::function<void()>& body);
