@@ -112,9 +112,9 @@ struct ExploreOptions {
   unsigned changes = 3;
 
   // Bounds. What is left out because of one is said in `Exploration::bounded_by`.
-  std::uint64_t runs_max = 100'000;  // At least 1.
-  std::uint64_t steps_max = 10'000;  // Of one run, from which on nothing is chosen.
-  std::optional<unsigned> preemptions_max;             // exhaustive: switches from who could go on.
+  std::uint64_t runs_max = 100'000;         // At least 1.
+  std::uint64_t steps_max = 10'000;         // Of one run, from which on nothing is chosen.
+  std::optional<unsigned> preemptions_max;  // exhaustive: switches from who could go on.
   std::optional<std::chrono::nanoseconds> time_limit;  // By the machine's clock.
 
   // replay: what Exploration::schedule gave.
@@ -207,8 +207,8 @@ THALWEG_EXPORT Result<FaultMatrix> explore_faults(
     std::source_location site = std::source_location::current());
 
 // What a vendor's library does: puts `work` on a simulated queue by its native handle, past the
-// runtime, which learns nothing of it. It runs in the queue's turn. Inside native work of that queue
-// it runs at once.
+// runtime, which learns nothing of it. It runs in the queue's turn. Inside native work of that
+// queue it runs at once.
 // Errors: not_found, when no simulated queue of this process has that handle.
 THALWEG_EXPORT Result<void> enqueue_raw(
     NativeHandle queue, std::string_view name, std::function<void()> work,

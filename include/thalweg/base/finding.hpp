@@ -14,20 +14,20 @@
 namespace thalweg {
 
 enum class FindingKind : std::uint8_t {
-  unordered,        // Two tasks conflict over bytes, and nothing orders them (G1).
-  reuse_in_flight,  // Bytes were handed to a new owner while an earlier use may still run (G2).
-  host_race,        // The host was given bytes that a task may still use (G2).
-  unwritten_read,   // A task reads bytes that nothing wrote.
-  undeclared_write, // A task wrote bytes outside of what it declared.
-  broken_out,       // A kernel left bytes of an Out<T> as they were.
-  contents,         // A task left other bytes than in the sequential run (G1).
-  hidden_wait,      // The host waited where waits are forbidden (G5).
-  leak,             // Something was not given back when all handles were gone (G7).
-  double_release,   // Something was given back twice.
-  deadlock,         // Somebody waits, and nothing can go on.
-  never_ran,        // A task was accepted and could not run to the end of the program.
-  check,            // A check of the program's own failed.
-  error,            // The program ended with an exception.
+  unordered,         // Two tasks conflict over bytes, and nothing orders them (G1).
+  reuse_in_flight,   // Bytes were handed to a new owner while an earlier use may still run (G2).
+  host_race,         // The host was given bytes that a task may still use (G2).
+  unwritten_read,    // A task reads bytes that nothing wrote.
+  undeclared_write,  // A task wrote bytes outside of what it declared.
+  broken_out,        // A kernel left bytes of an Out<T> as they were.
+  contents,          // A task left other bytes than in the sequential run (G1).
+  hidden_wait,       // The host waited where waits are forbidden (G5).
+  leak,              // Something was not given back when all handles were gone (G7).
+  double_release,    // Something was given back twice.
+  deadlock,          // Somebody waits, and nothing can go on.
+  never_ran,         // A task was accepted and could not run to the end of the program.
+  check,             // A check of the program's own failed.
+  error,             // The program ended with an exception.
 };
 
 // The name of the enumerator.
@@ -49,8 +49,8 @@ struct FindingSide {
 
 struct Finding {
   FindingKind kind = FindingKind::unordered;
-  std::string message;       // One sentence or two, for people; the sides are in it.
-  FindingSide first;         // Where there are two, the one that ran first.
+  std::string message;  // One sentence or two, for people; the sides are in it.
+  FindingSide first;    // Where there are two, the one that ran first.
   FindingSide second;
   bool two_sides = false;
   std::string missing_edge;  // "s1@2 must come after s0@3"; may be empty.

@@ -27,10 +27,10 @@
 namespace thalweg {
 
 enum class TraceKind : std::uint8_t {
-  stream,     // A stream was made: `lane`; `text` is its name.
-  submit,     // A task was accepted: `lane`, `serial`, `task`, `text`, `accesses`.
-  wait,       // What comes next on `lane`, at `serial`, waits for `other_lane` at `other_serial`.
-  run,        // A task ran: `lane`, `serial`, from `time_ns` for `duration_ns`; `text` how it failed.
+  stream,  // A stream was made: `lane`; `text` is its name.
+  submit,  // A task was accepted: `lane`, `serial`, `task`, `text`, `accesses`.
+  wait,    // What comes next on `lane`, at `serial`, waits for `other_lane` at `other_serial`.
+  run,     // A task ran: `lane`, `serial`, from `time_ns` for `duration_ns`; `text` how it failed.
   host_wait,  // The host began to wait for `other_lane` at `other_serial`, or for a timeline.
   host_went,  // The host's wait is over.
   allocate,   // `buffer` got `size_bytes` from `offset` of the device's memory; `lane` is home.
