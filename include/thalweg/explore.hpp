@@ -73,6 +73,9 @@ class ExploreRun {
   virtual void check(bool holds, std::string_view claim,
                      std::source_location site = std::source_location::current()) = 0;
 
+  // Something that the program saw, as the answer of a query: a part of the run's outcome.
+  virtual void observe(std::uint64_t value) = 0;
+
   // The number of this run; 0 is the sequential one.
   virtual std::uint64_t index() const noexcept = 0;
 
@@ -80,7 +83,9 @@ class ExploreRun {
   ~ExploreRun() = default;
 };
 
-// What is explored: `before`, then the actors by turns, then `after`. Functions may be empty.
+// What is explored: `before`, then the actors by turns, and, when all that can run has run,
+// `after`. Nothing is chosen in `before` and `after`: each task runs before the next call. Both may
+// be empty.
 struct ExploreProgram {
   using Function = std::function<void(ExploreRun&)>;
 

@@ -94,6 +94,8 @@ class EventCore : public Counted {
 
 class TimelineCore : public neutral::Timeline {
  public:
+  // value(), for the program: a call of the host like others.
+  virtual std::uint64_t asked_value() const noexcept = 0;
   virtual Result<void> signal(std::uint64_t value, Site site) = 0;
   virtual Result<void> wait(std::uint64_t value, Deadline deadline, Site site) = 0;
   virtual DeviceCore& device() const noexcept = 0;

@@ -26,6 +26,6 @@ Result<void> Timeline::wait(std::uint64_t value, Deadline deadline,
   return core_->wait(value, deadline, site);
 }
 
-std::uint64_t Timeline::value() const noexcept { return core_ ? core_->value() : 0; }
+std::uint64_t Timeline::value() const noexcept { return core_ ? core_->asked_value() : 0; }
 
 }  // namespace thalweg

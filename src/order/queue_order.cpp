@@ -21,6 +21,7 @@ void QueueOrder::open(QueueIndex index, const std::atomic<std::uint64_t>* passed
   index_ = index;
   passed_ = passed;
   start_ = start;
+  watch_ = nullptr;
   last_ = start;
   rows_.resize(kRingMin);
   oldest_ = 0;

@@ -21,6 +21,18 @@ bool lock_pages(void* memory, std::size_t bytes) noexcept { return mlock(memory,
 
 void unlock_pages(void* memory, std::size_t bytes) noexcept { munlock(memory, bytes); }
 
+void* reserve_addresses(std::uint64_t hint, std::size_t bytes) noexcept {
+  void* const memory = mmap(reinterpret_cast<void*>(hint), bytes, PROT_READ | PROT_WRITE,
+                            MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return memory == MAP_FAILED ? nullptr : memory;
+}
+
+void release_addresses(void* memory, std::size_t bytes) noexcept { munmap(memory, bytes); }
+
+void discard_memory(void* memory, std::size_t bytes) noexcept {
+  madvise(memory, bytes, MADV_DONTNEED);
+}
+
 std::size_t page_bytes() noexcept { return static_cast<std::size_t>(sysconf(_SC_PAGESIZE)); }
 
 std::uint64_t physical_memory_bytes() noexcept {

@@ -17,6 +17,14 @@ void free_aligned(void* memory) noexcept;
 bool lock_pages(void* memory, std::size_t bytes) noexcept;
 void unlock_pages(void* memory, std::size_t bytes) noexcept;
 
+// A range of addresses, near `hint` where that is free: memory comes when it is touched, as zeros.
+// Null when the system has none.
+void* reserve_addresses(std::uint64_t hint, std::size_t bytes) noexcept;
+void release_addresses(void* memory, std::size_t bytes) noexcept;
+
+// Gives the memory of the range back; the addresses stay.
+void discard_memory(void* memory, std::size_t bytes) noexcept;
+
 std::size_t page_bytes() noexcept;
 
 // Of the machine; 0 when unknown.

@@ -9,6 +9,7 @@
 #include "os/futex.hpp"
 #include "os/process.hpp"
 #include "os/thread.hpp"
+#include "runtime/registry.hpp"
 #include "sync/lock.hpp"
 #include "sync/timeline.hpp"
 #include "thalweg/base/no_wait.hpp"
@@ -78,12 +79,17 @@ class Caller {
 
 class Call final : public After {
  public:
-  explicit Call(UniqueFunction function) noexcept : function_(std::move(function)) {}
+  Call(UniqueFunction function, backend::Observer* observer) noexcept
+      : function_(std::move(function)), observer_(observer) {}
 
  private:
-  void happen() noexcept override { call_later(std::move(function_)); }
+  void happen() noexcept override {
+    observer_ != nullptr ? observer_->call_later(std::move(function_))
+                         : call_later(std::move(function_));
+  }
 
   UniqueFunction function_;
+  backend::Observer* const observer_;
 };
 
 }  // namespace
@@ -100,7 +106,8 @@ void After::arm(std::unique_ptr<After> owned, const order::PointSet& points) {
     waiter->fire = [](TimelineWaiter& fired) noexcept {
       static_cast<Waiter&>(fired).after->one_less();
     };
-    if (!sync::queue_timeline(point.queue()).add(*waiter)) after->one_less();
+    // Asked, so that a watch is told what the answer of `add` depends on.
+    if (passed(point) || !sync::queue_timeline(point.queue()).add(*waiter)) after->one_less();
     ++waiter;
   }
   after->one_less();
@@ -115,8 +122,9 @@ void After::one_less() noexcept {
 
 void call_later(UniqueFunction function) { Caller::instance().add(std::move(function)); }
 
-void call_after(const order::PointSet& points, UniqueFunction function) {
-  After::arm(std::make_unique<Call>(std::move(function)), points);
+void call_after(const order::PointSet& points, UniqueFunction function,
+                backend::Observer* observer) {
+  After::arm(std::make_unique<Call>(std::move(function), observer), points);
 }
 
 }  // namespace thalweg::runtime

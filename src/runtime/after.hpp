@@ -15,6 +15,7 @@
 #include <memory>
 #include <vector>
 
+#include "thalweg/backend/observer.hpp"
 #include "thalweg/base/task.hpp"
 #include "thalweg/base/unique_function.hpp"
 #include "thalweg/order/point.hpp"
@@ -53,7 +54,9 @@ void call_now(UniqueFunction& function) noexcept;
 // a NoWaitScope. What it throws goes to the error sink.
 void call_later(UniqueFunction function);
 
-// The same once all points have passed.
-void call_after(const order::PointSet& points, UniqueFunction function);
+// The same once all points have passed. `observer`, if any, runs it in its own way; it is asked
+// while the last of the points passes.
+void call_after(const order::PointSet& points, UniqueFunction function,
+                backend::Observer* observer);
 
 }  // namespace thalweg::runtime

@@ -98,6 +98,7 @@ Result<HostMapping> Allocation::map(std::uint64_t offset, std::uint64_t bytes, A
                  site);
   auto* const first = reinterpret_cast<std::byte*>(address + offset);
   if (bytes == 0) return HostMapping{first, 0};
+  device_->turn(site);
   const Access access{this, offset, bytes, 1, 0, mode};
   const std::uint64_t ticket = thalweg::detail::next_id();
   order::PointSet points;
@@ -126,11 +127,17 @@ Result<HostMapping> Allocation::map(std::uint64_t offset, std::uint64_t bytes, A
     unmap(ticket);
     return std::move(waited).error();
   }
+  if (backend::Observer* const observer = device_->observer(); observer != nullptr) [[unlikely]]
+    observer->view_opened(access, ticket, site);
   return HostMapping{first, ticket};
 }
 
 void Allocation::unmap(std::uint64_t ticket) noexcept {
   if (ticket == 0 || thalweg::detail::forked()) return;
+  if (backend::Observer* const observer = device_->observer(); observer != nullptr) [[unlikely]] {
+    observer->turn(Site::current());
+    observer->view_closed(ticket);
+  }
   const sync::Locked submission(Registry::instance().submission());
   record().close(ticket);
 }
@@ -138,6 +145,10 @@ void Allocation::unmap(std::uint64_t ticket) noexcept {
 // The end.
 
 void Allocation::last_reference_gone() noexcept {
+  if (backend::Observer* const observer = device_->observer(); observer != nullptr) [[unlikely]] {
+    observer->turn(Site::current());
+    observer->dropped(*this);
+  }
   if (home_ == nullptr) return end_import();
   order::PointSet uses;
   Registry& registry = Registry::instance();
@@ -172,10 +183,11 @@ void Allocation::end_import() noexcept {
     if (plant::planted(plant::Bug::deleter_early)) uses.clear();
     if (!uses.empty()) {
       // The device outlives the tasks that use the bytes: their streams hold it.
-      call_after(uses, [space, first = address, last = std::move(deleter)]() mutable {
+      auto call = [space, first = address, last = std::move(deleter)]() mutable {
         Registry::instance().imports().sweep(space, first);
         if (last) last();
-      });
+      };
+      call_after(uses, std::move(call), device_->observer());
       delete this;
       return;
     }

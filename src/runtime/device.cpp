@@ -34,6 +34,7 @@ constexpr int kTurnsForEnded = 1000;
 Device::Device(std::unique_ptr<backend::Driver> driver, const OpenOptions& options)
     : clock_(os::clock_or_real(options.clock)),
       driver_(std::move(driver)),
+      observer_(driver_->observer()),
       backend_(options.backend),
       name_(options.name.empty() ? options.backend : options.name),
       skip_passed_(options.skip_passed),
@@ -215,6 +216,7 @@ Result<void> Device::may_block(WaitReason reason, Deadline deadline, Site site) 
 
 Result<void> Device::wait(order::Point point, WaitReason reason, Deadline deadline, Site site) {
   if (forked()) return forked_error(site);
+  turn(site);
   if (runtime::passed(point)) return {};
   return blocked(reason, deadline, site, [&]() -> Result<void> {
     if (auto waited = driver_->wait(point, deadline)) return *std::move(waited);
@@ -227,6 +229,7 @@ Result<void> Device::wait(order::Point point, WaitReason reason, Deadline deadli
 
 Result<void> Device::synchronize(Deadline deadline, Site site) {
   if (forked()) return forked_error(site);
+  turn(site);
   order::PointSet tails;
   std::optional<Error> refusal;
   queues_.with([&](Queues& queues) {
@@ -259,11 +262,12 @@ Result<void> Device::wait_all(const order::PointSet& points, WaitReason reason, 
 void Device::on_passed(order::Point point, UniqueFunction function) {
   order::PointSet points;
   points.add(point);
-  call_after(points, std::move(function));
+  call_after(points, std::move(function), observer_);
 }
 
 bool Device::poll() noexcept {
   if (forked()) return true;
+  turn(Site::current());
   // Destroyed last, without a lock: callables of the program are among it.
   backend::Items freed;
   return queues_.with([&freed](Queues& queues) {
@@ -281,6 +285,7 @@ void Device::take_back(const backend::Block& block, order::PointSet uses) {
 
 std::uint64_t Device::trim(std::uint64_t keep_bytes) noexcept {
   if (forked()) return 0;
+  turn(Site::current());
   return with_memory([&] {
     return driver_->device_memory().trim(keep_bytes) + driver_->host_memory().trim(keep_bytes);
   });

@@ -55,9 +55,18 @@ class Device final : public thalweg::detail::DeviceCore {
   WaitLedger wait_ledger() const override {
     return thalweg::detail::forked() ? WaitLedger() : ledger_.records();
   }
-  bool passed(order::Point point) const noexcept override { return runtime::passed(point); }
+  bool passed(order::Point point) const noexcept override {
+    turn(Site::current());
+    return runtime::passed(point);
+  }
   Result<void> wait(order::Point point, WaitReason reason, Deadline deadline, Site site) override;
   void on_passed(order::Point point, UniqueFunction function) override;
+
+  // See backend::Driver::wait.
+  std::optional<Result<void>> wait_for(neutral::Timeline& timeline, std::uint64_t value,
+                                       Deadline deadline) {
+    return driver_->wait(timeline, value, deadline);
+  }
 
   // wait() for each of the points, all within the deadline.
   Result<void> wait_all(const order::PointSet& points, WaitReason reason, Deadline deadline,
@@ -72,6 +81,15 @@ class Device final : public thalweg::detail::DeviceCore {
   }
 
   const Clock& clock() const noexcept { return *clock_; }
+
+  // Null, but for a simulated device.
+  backend::Observer* observer() const noexcept { return observer_; }
+
+  // At the beginning of a call, and where it holds no lock: a simulated device may go on.
+  void turn(Site site) const noexcept {
+    if (observer_ != nullptr) [[unlikely]]
+      observer_->turn(site);
+  }
 
   // Refuses a wait where waiting is forbidden, and where the deadline is over already.
   Result<void> may_block(WaitReason reason, Deadline deadline, Site site) const;
@@ -127,6 +145,7 @@ class Device final : public thalweg::detail::DeviceCore {
 
   const std::shared_ptr<const Clock> clock_;  // First: the driver may use it to its end.
   const std::unique_ptr<backend::Driver> driver_;
+  backend::Observer* const observer_;
   const std::string backend_;
   const std::string name_;
   const bool skip_passed_;

@@ -38,6 +38,7 @@ void Event::set(order::Point point, Ref<neutral::Stamp> time) {
 Result<std::chrono::nanoseconds> Event::until(const EventCore& core,
                                               thalweg::detail::Site site) const {
   if (thalweg::detail::forked()) return thalweg::detail::forked_error(site);
+  device_->turn(site);
   const auto& later = static_cast<const Event&>(core);
   if (later.device_ != device_)
     return Error(ErrorKind::context_mismatch,
@@ -72,7 +73,8 @@ Result<void> Event::on_complete(UniqueFunction function, thalweg::detail::Site s
                  "A callback is asked for after an event that was never recorded.", site);
   order::PointSet points;
   points.add(latest);
-  call_after(points, std::move(function));
+  device_->turn(site);
+  call_after(points, std::move(function), device_->observer());
   return {};
 }
 

@@ -32,6 +32,7 @@ class Event final : public thalweg::detail::EventCore {
     if (thalweg::detail::forked()) return EventState::lost;
     const order::Point latest = point();
     if (latest == kNever) return EventState::not_recorded;
+    device_->turn(thalweg::detail::Site::current());
     return passed(latest) ? EventState::done : EventState::not_yet;
   }
 

@@ -190,6 +190,7 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
 Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive) {
   if (forked()) [[unlikely]]
     return forked_error(task.site);
+  device_->turn(task.site);
   const Place place = place_of(task);
   if (place == Place::nowhere) [[unlikely]]
     return misuse(task);
@@ -334,6 +335,8 @@ Result<order::Point> Queue::upload_copy(neutral::Task& task) {
   Result<backend::Block> block = reserve(MemoryKind::host, bytes, {.passed_only = true});
   if (!block) return std::move(block).error().with_context("staging an upload").at(task.site);
   auto staged = make_ref<StagedBytes>(*device_, *block);
+  if (backend::Observer* const observer = device_->observer(); observer != nullptr) [[unlikely]]
+    observer->staged(block->resource.address, block->size_bytes);
   auto* const copy = reinterpret_cast<std::byte*>(block->resource.address);
   std::memcpy(copy, task.host_source, bytes);
   task.host_source = copy;
@@ -342,7 +345,7 @@ Result<order::Point> Queue::upload_copy(neutral::Task& task) {
 
 // Room.
 
-void Queue::pass_room() { room_.pass(Serial{sync::queue_timeline(slot_.index).value()}); }
+void Queue::pass_room() { room_.pass(Serial{sync::queue_timeline(slot_.index).answered_value()}); }
 
 Result<void> Queue::check_room(std::uint64_t room) {
   pass_room();
@@ -359,6 +362,7 @@ Result<void> Queue::wait_for_room(Deadline deadline, std::uint64_t size_bytes, S
     return forked_error(site);
   const std::optional<sync::Moment> end = sync::end_of(deadline, device_->clock());
   const std::uint64_t room = room_of(size_bytes);
+  device_->turn(site);
   for (;;) {
     Serial needed;
     if (limited_) {
@@ -387,6 +391,7 @@ Result<void> Queue::record(EventCore& event, Site site) {
                  fmt::format("An event of device `{}` is recorded on a stream of device `{}`.",
                              record.owner().name(), device_->name()),
                  site);
+  device_->turn(site);
   Ref<neutral::Stamp> time;
   if (record.timed()) time = make_ref<neutral::Stamp>();
   {
@@ -437,6 +442,7 @@ Result<void> Queue::wait_event(const EventCore& event, Site site) {
                     "never recorded.",
                     device_->name()),
         site);
+  device_->turn(site);
   const sync::Locked submission(Registry::instance().submission());
   if (Result<void> waited = wait_point(record.latest()); !waited)
     return std::move(waited).error().at(site);
@@ -450,6 +456,7 @@ Result<void> Queue::wait_queue(const QueueCore& other, Site site) {
   // The method is const for its caller: nothing he sees changes.
   auto& source = const_cast<Queue&>(static_cast<const Queue&>(other));
   THALWEG_TRY(waitable(source.owner(), "a stream", site));
+  device_->turn(site);
   Result<order::Point> point = source.tail();
   if (!point) return std::move(point).error().at(site);
   const sync::Locked submission(Registry::instance().submission());
@@ -475,6 +482,7 @@ Result<void> Queue::timeline_task(neutral::TaskKind kind, TimelineCore& timeline
   if (forked()) [[unlikely]]
     return forked_error(site);
   THALWEG_TRY(waitable(static_cast<Device&>(timeline.device()), "a timeline", site));
+  device_->turn(site);
   neutral::Task task;
   task.kind = kind;
   task.site = site;
@@ -499,6 +507,7 @@ Result<void> Queue::timeline_task(neutral::TaskKind kind, TimelineCore& timeline
 Result<void> Queue::synchronize(Deadline deadline, Site site) {
   if (forked()) [[unlikely]]
     return forked_error(site);
+  device_->turn(site);
   Result<order::Point> point = tail();
   if (!point) return std::move(point).error().at(site);
   THALWEG_TRY(device_->wait(*point, WaitReason::synchronize, deadline, site));
@@ -510,6 +519,7 @@ Result<void> Queue::synchronize(Deadline deadline, Site site) {
 Result<void> Queue::on_passed(Serial serial, UniqueFunction function, Site site) {
   if (forked()) [[unlikely]]
     return forked_error(site);
+  device_->turn(site);
   const Serial last = [this] {
     const sync::Locked queue(slot_.lock);
     return slot_.order.last();
@@ -557,6 +567,7 @@ Result<Ref<AllocationCore>> Queue::allocate(MemoryKind kind, std::uint64_t size_
                                             const AllocationOptions& options, Site site) {
   if (forked()) [[unlikely]]
     return forked_error(site);
+  device_->turn(site);
   backend::Block block;
   const bool host = kind == MemoryKind::host;
   if (size_bytes == 0) {
@@ -591,6 +602,8 @@ Result<Ref<AllocationCore>> Queue::allocate(MemoryKind kind, std::uint64_t size_
   auto allocation = make_ref<Allocation>(device_, slot_, block, size_bytes,
                                          host || device_->driver().host_addresses());
   allocation->map().set_birth(birth);
+  if (backend::Observer* const observer = device_->observer(); observer != nullptr) [[unlikely]]
+    observer->allocated(*allocation, kind, stream_->raw(), site);
   return Ref<AllocationCore>(std::move(allocation));
 }
 
@@ -612,6 +625,7 @@ order::PointSet Queue::everything_before() const {
 // What is enqueued still runs. Two steps end the queue, and whoever makes the second one finalizes:
 // the last task has passed, and it was announced.
 void Queue::last_reference_gone() noexcept {
+  device_->turn(Site::current());
   auto retirement = make_ref<Retirement>(*this);
   neutral::Task last;
   last.kind = neutral::TaskKind::last;

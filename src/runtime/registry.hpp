@@ -38,6 +38,12 @@ struct alignas(64) Slot final : backend::Progress {
     sync::queue_timeline(index).advance(serial.value);
   }
 
+  // While nobody has the queue, or by who holds all its locks.
+  void watch(PassWatch* watch) noexcept override {
+    sync::queue_timeline(index).watch(watch);
+    order.watch(watch);
+  }
+
   const order::QueueIndex index;
   sync::SpinLock lock{sync::Rank::queue};
   order::QueueOrder order;                  // Guarded as queue_order.hpp says.
@@ -99,7 +105,7 @@ class Registry final : public KernelKeeper {
 
 // Whether everything up to the point is over, by the queue's own count.
 inline bool passed(order::Point point) noexcept {
-  return sync::queue_timeline(point.queue()).reached(point.serial().value);
+  return sync::queue_timeline(point.queue()).answers(point.serial().value);
 }
 
 }  // namespace thalweg::runtime

@@ -12,10 +12,25 @@ namespace thalweg::runtime {
 using thalweg::detail::forked;
 using thalweg::detail::forked_error;
 
+std::uint64_t Timeline::asked_value() const noexcept {
+  if (backend::Observer* const observer = device_->observer(); observer != nullptr && !forked())
+      [[unlikely]] {
+    observer->turn(Site::current());
+    observer->timeline_asked(*this, timeline_.value());
+  }
+  return timeline_.value();
+}
+
 Result<void> Timeline::signal(std::uint64_t value, Site site) {
   if (forked()) [[unlikely]]
     return forked_error(site);
-  if (timeline_.raise(value)) return {};
+  device_->turn(site);
+  if (backend::Observer* const observer = device_->observer(); observer != nullptr)
+    observer->timeline_raised(*this, timeline_.value(), value, site);
+  if (timeline_.raise(value)) {
+    device_->turn(site);
+    return {};
+  }
   return Error(ErrorKind::invalid_argument,
                fmt::format("A timeline at {} cannot go down to {}.", timeline_.value(), value),
                site);
@@ -24,13 +39,18 @@ Result<void> Timeline::signal(std::uint64_t value, Site site) {
 Result<void> Timeline::wait(std::uint64_t value, Deadline deadline, Site site) {
   if (forked()) [[unlikely]]
     return forked_error(site);
+  device_->turn(site);
+  if (backend::Observer* const observer = device_->observer(); observer != nullptr)
+    observer->timeline_asked(*this, value);
   if (timeline_.reached(value)) return {};
-  return device_->blocked(WaitReason::timeline, deadline, site, [&] {
-    return sync::wait_until(timeline_, value, deadline, device_->clock())
-               ? Result<void>()
-               : Error(ErrorKind::timeout,
-                       fmt::format("The deadline came while the timeline was at {}, below {}.",
-                                   timeline_.value(), value));
+  return device_->blocked(WaitReason::timeline, deadline, site, [&]() -> Result<void> {
+    auto waited = device_->wait_for(*this, value, deadline);
+    if (waited && (*waited || waited->error().kind() != ErrorKind::timeout))
+      return *std::move(waited);
+    if (!waited && sync::wait_until(timeline_, value, deadline, device_->clock())) return {};
+    return Error(ErrorKind::timeout,
+                 fmt::format("The deadline came while the timeline was at {}, below {}.",
+                             timeline_.value(), value));
   });
 }
 

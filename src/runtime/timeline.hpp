@@ -19,6 +19,7 @@ class Timeline final : public thalweg::detail::TimelineCore {
       : device_(std::move(device)), timeline_(value) {}
 
   std::uint64_t value() const noexcept override { return timeline_.value(); }
+  std::uint64_t asked_value() const noexcept override;
   bool add(TimelineWaiter& waiter) noexcept override { return timeline_.add(waiter); }
   bool raise(std::uint64_t value) noexcept override { return timeline_.raise(value); }
   Result<void> signal(std::uint64_t value, Site site) override;

@@ -23,6 +23,7 @@
 #include <limits>
 
 #include "sync/lock.hpp"
+#include "thalweg/base/pass_watch.hpp"
 #include "thalweg/base/task.hpp"
 
 namespace thalweg::sync {
@@ -38,6 +39,19 @@ class alignas(64) Timeline {
   // Memory ordering: acquire; pairs with advance() and raise().
   std::uint64_t value() const noexcept { return value_.load(std::memory_order_acquire); }
   bool reached(std::uint64_t value) const noexcept { return this->value() >= value; }
+
+  // As reached() and value(), of somebody who answers the host: a watch is told.
+  bool answers(std::uint64_t value) const noexcept {
+    tell(value);
+    return reached(value);
+  }
+  std::uint64_t answered_value() const noexcept {
+    tell(PassWatch::kEverything);
+    return value();
+  }
+
+  // Null: nobody is told. Set while nobody asks.
+  void watch(PassWatch* watch) noexcept { watch_.store(watch, std::memory_order_relaxed); }
 
   // For whoever tests it alone: the word that value() reads.
   const std::atomic<std::uint64_t>& word() const noexcept { return value_; }
@@ -67,12 +81,18 @@ class alignas(64) Timeline {
  private:
   static constexpr std::uint64_t kNobody = std::numeric_limits<std::uint64_t>::max();
 
+  void tell(std::uint64_t value) const noexcept {
+    PassWatch* const watch = watch_.load(std::memory_order_relaxed);
+    if (watch != nullptr) [[unlikely]]
+      watch->asked(value);
+  }
   void fire_ripe() noexcept;
   void unlink(Waiter& waiter) noexcept THALWEG_REQUIRES(lock_);
   void update_min_wait() noexcept THALWEG_REQUIRES(lock_);
 
   std::atomic<std::uint64_t> value_;
   std::atomic<std::uint64_t> min_wait_{kNobody};  // Least value in the list.
+  std::atomic<PassWatch*> watch_{nullptr};
 
   alignas(64) std::atomic<void*> owner_{nullptr};
   SpinLock lock_{Rank::waiters};

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "support/precedence_model.hpp"
+#include "support/model/program_order.hpp"
 #include "support/program_runner.hpp"
 #include "support/random.hpp"
 #include "support/refusal.hpp"
@@ -69,11 +69,11 @@ TEST(Independence, WhatIsNotOrderedAfterAHeldTaskRuns) {
     if (held.events.empty()) return true;
     ProgramRunner runner(held.program);
     runner.run();
-    const Precedence precedence(held.program, runner.log());
+    const model::ProgramOrder order(held.program, runner.log());
     for (const auto& [position, event] : held.events) {
       const Op& op = op_of(held.program, runner.log()[position]);
       const Event& end = runner.event(event);
-      if (position == held.task || precedence.before(held.task, position)) {
+      if (position == held.task || order.before(held.task, position)) {
         ++held_behind;
         EXPECT_EQ(end.query(), EventState::not_yet) << reproduce(seed) << "\n" << describe(op);
       } else {

@@ -8,12 +8,14 @@
 #include <set>
 #include <vector>
 
-#include "support/precedence_model.hpp"
+#include "support/model/program_order.hpp"
+#include "support/model/results.hpp"
 #include "support/program.hpp"
-#include "support/sequential_model.hpp"
 
 namespace thalweg::test {
 namespace {
+
+using model::ProgramOrder;
 
 constexpr std::uint32_t kCount = 8;
 
@@ -22,6 +24,7 @@ class Written {
  public:
   Written() {
     program_.streams = 3;
+    program_.buffers = 2;
     program_.events = 1;
     for (int i = 0; i < 3; ++i) add({.kind = OpKind::create_stream, .stream = i});
   }
@@ -46,7 +49,7 @@ class Written {
     return add({.kind = OpKind::wait_event, .stream = stream, .event = 0});
   }
 
-  Precedence precedence() const { return Precedence(program_, log_); }
+  ProgramOrder order() const { return ProgramOrder(program_, log_); }
 
  private:
   Program program_;
@@ -76,7 +79,7 @@ TEST(Generator, EveryKindOfOperationTurnsUp) {
   EXPECT_EQ(found.size(), static_cast<std::size_t>(OpKind::refused) + 1);
 }
 
-TEST(SequentialModel, AReadIsAsOfItsSubmission) {
+TEST(Results, AReadIsAsOfItsSubmission) {
   Program program;
   Op op{.kind = OpKind::create_buffer};
   op.a = {0, 0, 2};
@@ -89,61 +92,61 @@ TEST(SequentialModel, AReadIsAsOfItsSubmission) {
   op.x = 1;
   op.value = 5;
   program.prologue.push_back(op);
-  const Expected expected = run_in_order(program, {{-1, 0}, {-1, 1}, {-1, 2}});
-  EXPECT_EQ(expected.reads.at(0), (Values{1, 1}));
-  EXPECT_EQ(expected.buffers.at(0), (Values{8, 1}));
+  const model::Expected expected = model::run_in_order(program, {{-1, 0}, {-1, 1}, {-1, 2}});
+  EXPECT_EQ(expected.reads.at(0), (model::Values{1, 1}));
+  EXPECT_EQ(expected.buffers.at(0), (model::Values{8, 1}));
 }
 
 // A conflict needs one wait, and the same place is waited for once.
-TEST(PrecedenceModel, AConflictIsWaitedForOnce) {
+TEST(ProgramOrder, AConflictIsWaitedForOnce) {
   Written program;
   const std::size_t a = program.write(0, 0);
   const std::size_t b = program.read(1, 0);
   const std::size_t again = program.read(1, 0);
-  const Precedence precedence = program.precedence();
-  EXPECT_TRUE(precedence.before(a, b));
-  EXPECT_FALSE(precedence.before(b, a));
-  EXPECT_EQ(precedence.waits_at(b), 1u);
-  EXPECT_EQ(precedence.waits_at(again), 0u);
+  const ProgramOrder order = program.order();
+  EXPECT_TRUE(order.before(a, b));
+  EXPECT_FALSE(order.before(b, a));
+  EXPECT_EQ(order.waits_at(b), 1u);
+  EXPECT_EQ(order.waits_at(again), 0u);
 }
 
 // Reads do not conflict, and neither do halves.
-TEST(PrecedenceModel, ReadsAndDisjointBytesAreIndependent) {
+TEST(ProgramOrder, ReadsAndDisjointBytesAreIndependent) {
   Written program;
   program.read(0, 0);
   program.read(1, 0);
   program.write(0, 1, 0, 4);
   program.write(1, 1, 4, 4);
-  EXPECT_EQ(program.precedence().waits_min(), 0u);
+  EXPECT_EQ(program.order().waits_min(), 0u);
 }
 
 // What a wait implies needs no wait of its own: C is after A's write through B.
-TEST(PrecedenceModel, AWaitImpliesWhatItsSourceHadWaitedFor) {
+TEST(ProgramOrder, AWaitImpliesWhatItsSourceHadWaitedFor) {
   Written program;
   const std::size_t a = program.write(0, 0);
   program.read(1, 0);
   program.write(1, 1);
   const std::size_t c = program.read(2, 1);
   const std::size_t x = program.read(2, 0);
-  const Precedence precedence = program.precedence();
-  EXPECT_TRUE(precedence.before(a, c));
-  EXPECT_EQ(precedence.waits_at(x), 0u);
-  EXPECT_EQ(precedence.waits_min(), 2u);
+  const ProgramOrder order = program.order();
+  EXPECT_TRUE(order.before(a, c));
+  EXPECT_EQ(order.waits_at(x), 0u);
+  EXPECT_EQ(order.waits_min(), 2u);
 }
 
 // What the source waits for later is not implied.
-TEST(PrecedenceModel, AWaitImpliesNothingItsSourceLearntLater) {
+TEST(ProgramOrder, AWaitImpliesNothingItsSourceLearntLater) {
   Written program;
   program.write(1, 1);
   program.write(0, 0);
   program.read(1, 0);
   program.read(2, 1);
   const std::size_t x = program.read(2, 0);
-  EXPECT_EQ(program.precedence().waits_at(x), 1u);
+  EXPECT_EQ(program.order().waits_at(x), 1u);
 }
 
 // An event recorded right after a wait stands for that wait.
-TEST(PrecedenceModel, ARecordStandsForTheWaitBeforeIt) {
+TEST(ProgramOrder, ARecordStandsForTheWaitBeforeIt) {
   Written program;
   const std::size_t a = program.write(0, 0);
   program.record(0);
@@ -151,20 +154,20 @@ TEST(PrecedenceModel, ARecordStandsForTheWaitBeforeIt) {
   program.record(1);
   program.wait_event(2);
   const std::size_t c = program.write(2, 1);
-  const Precedence precedence = program.precedence();
-  EXPECT_TRUE(precedence.before(a, c));
-  EXPECT_EQ(precedence.waits_min(), 2u);
+  const ProgramOrder order = program.order();
+  EXPECT_TRUE(order.before(a, c));
+  EXPECT_EQ(order.waits_min(), 2u);
 }
 
 // An event that was never recorded, or on the waiter's own queue, costs nothing.
-TEST(PrecedenceModel, AnEventWithoutARecordCostsNoWait) {
+TEST(ProgramOrder, AnEventWithoutARecordCostsNoWait) {
   Written program;
   program.wait_event(1);
   program.write(1, 0);
   program.record(1);
   program.wait_event(1);
   program.write(1, 0);
-  EXPECT_EQ(program.precedence().waits_min(), 0u);
+  EXPECT_EQ(program.order().waits_min(), 0u);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/plant.hpp"
-#include "support/precedence_model.hpp"
+#include "support/model/program_order.hpp"
 #include "support/program_runner.hpp"
 
 namespace thalweg::test {
@@ -37,7 +37,7 @@ Counted count(const Program& program) {
   runner.run();
   Counted counted;
   counted.placed = runner.statistics().waits_placed;
-  counted.least = Precedence(program, runner.log()).waits_min();
+  counted.least = model::ProgramOrder(program, runner.log()).waits_min();
   runner.finish();
   counted.failure = runner.failure();
   return counted;

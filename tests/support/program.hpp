@@ -11,7 +11,7 @@
 //
 // Elements are 32-bit numbers and all arithmetic wraps. The operations do not commute (x = x * 3 +
 // y), so a result depends on the order. What they compute is said here once and written down twice:
-// in sequential_model.cpp on vectors, and in program_runner.cpp on the device.
+// in model/results.cpp on vectors, and in program_runner.cpp on the device.
 //
 // This file knows nothing of the library.
 

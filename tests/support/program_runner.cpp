@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "support/device_memory.hpp"
+#include "support/model/program_order.hpp"
 #include "support/random.hpp"
 #include "support/refusal.hpp"
 
@@ -595,7 +596,7 @@ void ProgramRunner::finish() {
     op.read = static_cast<int>(i);
     take(op);
   }
-  const Expected expected = run_in_order(program_, log_);
+  const Expected expected = model::run_in_order(program_, log_);
   compare_reads(expected);
   check_counts();
   compare_buffers(expected);
@@ -673,8 +674,8 @@ void ProgramRunner::compare_buffers(const Expected& expected) {
 }
 
 void ProgramRunner::check_stamps() {
-  const Precedence precedence(program_, log_);
-  const auto& tasks = precedence.tasks();
+  const model::ProgramOrder order(program_, log_);
+  const auto& tasks = order.tasks();
   const auto mark = [this](std::size_t position) {
     return mark_of(log_[position].part, static_cast<std::size_t>(log_[position].index));
   };
@@ -682,7 +683,7 @@ void ProgramRunner::check_stamps() {
     if (!stamps_.stamped(mark(later))) continue;
     for (const std::size_t earlier : tasks) {
       if (earlier >= later) break;
-      if (!stamps_.stamped(mark(earlier)) || !precedence.before(earlier, later)) continue;
+      if (!stamps_.stamped(mark(earlier)) || !order.before(earlier, later)) continue;
       if (stamps_.last(mark(earlier)) > stamps_.first(mark(later))) {
         return fail(describe(op_of(program_, log_[later])) +
                     ": began before the end of: " + describe(op_of(program_, log_[earlier])));

@@ -23,13 +23,15 @@
 #include <utility>
 #include <vector>
 
-#include "support/precedence_model.hpp"
+#include "support/model/results.hpp"
 #include "support/program.hpp"
-#include "support/sequential_model.hpp"
 #include "support/stamps.hpp"
 #include "thalweg/thalweg.hpp"
 
 namespace thalweg::test {
+
+using model::Expected;
+using model::Values;
 
 class ProgramRunner {
  public:

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "thalweg/backend/memory_source.hpp"
+#include "thalweg/backend/observer.hpp"
 #include "thalweg/backend/stream_factory.hpp"
 #include "thalweg/base/clock.hpp"
 #include "thalweg/base/memory_kind.hpp"
@@ -84,6 +85,13 @@ class Driver {
   // runtime then sleeps until Progress says so. The queue of the point may be closing, and may be
   // one of another device of this type. Without a lock.
   virtual std::optional<Result<void>> wait(order::Point point, Deadline deadline) = 0;
+
+  // As wait(), until `timeline` is at `value` or above.
+  virtual std::optional<Result<void>> wait(neutral::Timeline& timeline, std::uint64_t value,
+                                           Deadline deadline) = 0;
+
+  // Told of the host's calls; null: nobody is. The same for the device's life.
+  virtual Observer* observer() noexcept = 0;
 
   // What of this kind of device is fixed. See the optional members of event_stream_backend.hpp.
   virtual bool host_addresses() const noexcept = 0;

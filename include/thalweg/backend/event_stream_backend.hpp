@@ -19,6 +19,8 @@
 //   announce(stream)                  called after submit without any lock: wakes who will run it.
 //   wait(point, deadline)             blocks the host, and may help; without it the runtime sleeps
 //                                     until the Progress of the point's queue has come that far.
+//   wait(timeline, value, deadline)   the same until a timeline of the program's is at a value.
+//   observer()                        for a device that is simulated: see observer.hpp.
 //   close_idle(stream)                true when nothing is left to run: then nothing was submitted
 //                                     as `last`, and the stream is destroyed at once.
 //   raw(stream)                       the native handle of the queue.

@@ -49,6 +49,23 @@ class MultiStream final : public Driver {
     }
   }
 
+  std::optional<Result<void>> wait(neutral::Timeline& timeline, std::uint64_t value,
+                                   Deadline deadline) override {
+    if constexpr (requires { backend_.wait(timeline, value, deadline); }) {
+      return backend_.wait(timeline, value, deadline);
+    } else {
+      return std::nullopt;
+    }
+  }
+
+  Observer* observer() noexcept override {
+    if constexpr (requires { backend_.observer(); }) {
+      return backend_.observer();
+    } else {
+      return nullptr;
+    }
+  }
+
   bool host_addresses() const noexcept override {
     if constexpr (requires { B::kHostAddresses; }) {
       return B::kHostAddresses;

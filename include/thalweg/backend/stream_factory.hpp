@@ -7,6 +7,7 @@
 #include <concepts>
 #include <string_view>
 
+#include "thalweg/base/pass_watch.hpp"
 #include "thalweg/base/result.hpp"
 #include "thalweg/order/queue_order.hpp"
 
@@ -18,6 +19,10 @@ class Progress {
   // Everything up to `serial` has passed: its effects are visible to whoever sees the report.
   // Serials never go down. Called from one thread at a time, without a lock of the backend's.
   virtual void passed(Serial serial) noexcept = 0;
+
+  // From now on `watch` is told when somebody asks how far the queue is; null: nobody. Called
+  // before the stream is given to the runtime, and after it was taken back.
+  virtual void watch(PassWatch* watch) noexcept { static_cast<void>(watch); }
 
  protected:
   ~Progress() = default;

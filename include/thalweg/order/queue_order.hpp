@@ -33,6 +33,7 @@
 #include "thalweg/base/check.hpp"
 #include "thalweg/base/export.hpp"
 #include "thalweg/base/ids.hpp"
+#include "thalweg/base/pass_watch.hpp"
 #include "thalweg/order/frontier.hpp"
 #include "thalweg/order/point.hpp"
 
@@ -88,9 +89,15 @@ class THALWEG_EXPORT QueueOrder {
 
   // Memory ordering: acquire; pairs with the release of whoever raises the word.
   bool passed(Serial n) const noexcept {
-    return n <= start_ ||
-           (passed_ != nullptr && n.value <= passed_->load(std::memory_order_acquire));
+    if (n <= start_) return true;
+    if (passed_ == nullptr) return false;
+    if (watch_ != nullptr) [[unlikely]]
+      watch_->asked(n.value);
+    return n.value <= passed_->load(std::memory_order_acquire);
   }
+
+  // Told of each question from now on; null: nobody is. Set while nobody asks.
+  void watch(PassWatch* watch) noexcept { watch_ = watch; }
 
   // The queue's next thing is ordered after `point` and after `row`, which may be null.
   // merge_wait() of placement.hpp finds the row. REQUIRES: the row is not one of this queue.
@@ -115,6 +122,7 @@ class THALWEG_EXPORT QueueOrder {
   const std::atomic<std::uint64_t>* passed_ = nullptr;
   Serial start_;
   QueueIndex index_ = 0;
+  PassWatch* watch_ = nullptr;
 
   // Guarded by the queue's lock.
   Serial last_;

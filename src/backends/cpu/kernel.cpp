@@ -2,76 +2,33 @@
 
 #include "backends/cpu/kernel.hpp"
 
-#include <fmt/format.h>
-
 #include <cstring>
-#include <exception>
 #include <optional>
 #include <string>
-#include <typeinfo>
 #include <utility>
 
+#include "backend/host_work.hpp"
 #include "backends/cpu/workers.hpp"
 #include "base/plant.hpp"
 #include "os/process.hpp"
 #include "thalweg/base/log.hpp"
 
-#if defined(__GNUC__)
-#include <cstdlib>
-#include <cxxabi.h>
-#endif
-
 namespace thalweg::cpu {
 namespace {
 
-std::string type_name(const std::type_info& type) {
-  int status = 0;
-  char* const plain = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
-  std::string text = status == 0 ? plain : type.name();
-  std::free(plain);
-  return text;
+backend::Rows rows_of(const FillBody& fill) noexcept {
+  return {fill.row_bytes, fill.rows, fill.pitch};
+}
+backend::Rows rows_of(const CopyBody& copy) noexcept {
+  return {copy.row_bytes, copy.rows, copy.to_pitch};
 }
 
-// REQUIRES: an exception is being handled.
-Error failure(std::string_view what, std::string_view name, std::source_location site) {
-  std::string cause = "something that is no std::exception";
-  try {
-    throw;
-  } catch (const std::exception& thrown) {
-    const char* const text = thrown.what();
-    cause = fmt::format("{}: {}", type_name(typeid(thrown)), text != nullptr ? text : "no text");
-  } catch (...) {
-  }
-  return Error(ErrorKind::task_failed, fmt::format("{} `{}` threw {}.", what, name, cause), site);
+void run(const FillBody& fill) noexcept {
+  backend::fill_rows(fill.to, rows_of(fill), fill.pattern, fill.pattern_bytes);
 }
 
-void run_fill(const FillBody& fill) noexcept {
-  const auto* const pattern = reinterpret_cast<const std::byte*>(fill.pattern);
-  const std::size_t step = fill.pattern_bytes;
-  for (std::uint64_t row = 0; row != fill.rows; ++row) {
-    std::byte* const to = fill.to + row * fill.pitch;
-    if (fill.row_bytes == 0) continue;
-    if (step == 1) {
-      std::memset(to, static_cast<int>(*pattern), fill.row_bytes);
-      continue;
-    }
-    // Doubles what is there.
-    std::uint64_t done = std::min<std::uint64_t>(step, fill.row_bytes);
-    std::memcpy(to, pattern, done);
-    while (done < fill.row_bytes) {
-      // Chunks that stay in the first-level cache once they are large.
-      const std::uint64_t whole = std::min<std::uint64_t>(done, std::uint64_t{4096} / step * step);
-      const std::uint64_t next = std::min(whole, fill.row_bytes - done);
-      std::memcpy(to + done, to, next);
-      done += next;
-    }
-  }
-}
-
-void run_copy(const CopyBody& copy) noexcept {
-  if (copy.row_bytes == 0) return;
-  for (std::uint64_t row = 0; row != copy.rows; ++row)
-    std::memcpy(copy.to + row * copy.to_pitch, copy.from + row * copy.from_pitch, copy.row_bytes);
+void run(const CopyBody& copy) noexcept {
+  backend::copy_rows(copy.to, rows_of(copy), copy.from, copy.from_pitch);
 }
 
 // The arguments lie behind the body.
@@ -82,7 +39,7 @@ std::optional<Error> run_kernel(const Body& kernel, const Extent& extent, Worker
     workers.run_cells(*kernel.code, arguments, extent);
     return std::nullopt;
   } catch (...) {
-    return failure("Kernel", kernel.code->name(), kernel.site);
+    return backend::thrown("Kernel", kernel.code->name(), kernel.site);
   }
 }
 
@@ -94,11 +51,7 @@ std::optional<Error> run_indirect(const IndirectBody& kernel, Workers& workers) 
   Extent extent;
   std::memcpy(&extent, kernel.extent, sizeof(extent));
   if (launchable(extent)) return run_kernel(kernel, extent, workers);
-  return Error(ErrorKind::task_failed,
-               fmt::format("Kernel `{}` finds a grid of {} x {} x {} cells; 0 to 2^40 cells can be "
-                           "launched, with y and z below 2^32.",
-                           kernel.code->name(), extent.x, extent.y, extent.z),
-               kernel.site);
+  return backend::grid_refused(kernel.code->name(), extent, kernel.site);
 }
 
 std::optional<Error> run_host(HostBody& host) {
@@ -106,16 +59,13 @@ std::optional<Error> run_host(HostBody& host) {
     host.function();
     return std::nullopt;
   } catch (...) {
-    return failure(what_of(host), {host.name, host.name_bytes}, host.site);
+    return backend::thrown(what_of(host), {host.name, host.name_bytes}, host.site);
   }
 }
 
 std::optional<Error> run_signal(const TimelineBody& signal) {
   if (signal.timeline->raise(signal.value)) return std::nullopt;
-  return Error(ErrorKind::invalid_argument,
-               fmt::format("A stream's signal of {} comes when the timeline is at {} already.",
-                           signal.value, signal.timeline->value()),
-               signal.site);
+  return backend::signal_refused(signal.value, signal.timeline->value(), signal.site);
 }
 
 // Ends a task that nobody wants any more. Where its call stands is not kept for every kind.
@@ -125,7 +75,7 @@ std::optional<Error> run_signal(const TimelineBody& signal) {
   std::source_location site;
   const auto is_kernel = [&](const auto& kernel) {
     what = "Kernel";
-    name = fmt::format(" `{}`", kernel.code->name());
+    name = kernel.code->name();
     site = kernel.site;
   };
   if (slot.kind == SlotKind::kernel) {
@@ -135,12 +85,11 @@ std::optional<Error> run_signal(const TimelineBody& signal) {
   } else if (slot.kind == SlotKind::host) {
     auto* const host = body_of<HostBody>(slot);
     what = what_of(*host);
-    name = fmt::format(" `{}`", std::string_view(host->name, host->name_bytes));
+    name.assign(host->name, host->name_bytes);
     site = host->site;
     host->~HostBody();
   }
-  return Error(ErrorKind::cancelled, fmt::format("{}{} was stopped before it began.", what, name),
-               site);
+  return backend::stopped(what, name, site);
 }
 
 }  // namespace
@@ -156,10 +105,10 @@ void execute(Slot& slot, bool stopped, Workers& workers) noexcept {
   std::optional<Error> error;
   switch (slot.kind) {
     case SlotKind::fill:
-      run_fill(*body_of<FillBody>(slot));
+      run(*body_of<FillBody>(slot));
       break;
     case SlotKind::copy:
-      run_copy(*body_of<CopyBody>(slot));
+      run(*body_of<CopyBody>(slot));
       break;
     case SlotKind::kernel: {
       const auto& kernel = *body_of<KernelBody>(slot);

@@ -206,6 +206,13 @@ std::optional<Result<void>> CountingDriver::wait(order::Point point, Deadline de
   return inner_->wait(point, deadline);
 }
 
+std::optional<Result<void>> CountingDriver::wait(neutral::Timeline& timeline, std::uint64_t value,
+                                                 Deadline deadline) {
+  return inner_->wait(timeline, value, deadline);
+}
+
+backend::Observer* CountingDriver::observer() noexcept { return inner_->observer(); }
+
 backend::MemorySource& CountingDriver::device_memory() noexcept {
   control_->count(Call::query);
   return inner_->device_memory();

@@ -149,6 +149,9 @@ class CountingDriver final : public backend::Driver {
       const backend::StreamRequest& request) override;
   backend::DriverCounters counters() const noexcept override;
   std::optional<Result<void>> wait(order::Point point, Deadline deadline) override;
+  std::optional<Result<void>> wait(neutral::Timeline& timeline, std::uint64_t value,
+                                   Deadline deadline) override;
+  backend::Observer* observer() noexcept override;
   bool host_addresses() const noexcept override;
   bool copies_between_devices() const noexcept override;
   Result<std::unique_ptr<backend::DriverStream>> adopt_stream(

@@ -95,6 +95,15 @@ class Row {
   Stream stream(int priority) const { return need(Stream::with_priority(device(), priority)); }
   Event event() const { return need(Event::create(device())); }
 
+  // As test::comes_true. A backend without threads goes on in calls: one is made each time.
+  template <class Condition>
+  bool comes_true(Condition condition) const {
+    return test::comes_true([&] {
+      if (!backend().own_threads && device().valid()) static_cast<void>(device().poll());
+      return condition();
+    });
+  }
+
   // Another device of the backend.
   Opened second_device() const { return need(bench_.open()); }
   const Bench& bench() const noexcept { return bench_; }

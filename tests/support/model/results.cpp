@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "support/sequential_model.hpp"
+#include "support/model/results.hpp"
 
 #include <cstring>
 
-namespace thalweg::test {
+namespace thalweg::test::model {
 namespace {
 
 // The elements of a range, read and written in place.
@@ -118,4 +118,4 @@ Expected run_in_order(const Program& program, const Log& log) {
   return state;
 }
 
-}  // namespace thalweg::test
+}  // namespace thalweg::test::model

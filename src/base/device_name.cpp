@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 
-#include "builtin/names.hpp"
+#include "base/device_name.hpp"
 
 #include <fmt/format.h>
 
@@ -9,7 +9,7 @@
 #include <limits>
 #include <optional>
 
-namespace thalweg::builtin {
+namespace thalweg::device_name {
 namespace {
 
 Error bad_value(std::string_view option, std::string_view value, std::string_view allowed,
@@ -94,4 +94,4 @@ Result<std::uint64_t> parse_bytes(std::string_view option, std::string_view valu
   return number->first << shift;
 }
 
-}  // namespace thalweg::builtin
+}  // namespace thalweg::device_name

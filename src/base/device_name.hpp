@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// builtin/names.hpp - names of devices: "backend?option=value&option=value".
+// base/device_name.hpp - names of devices: "backend?option=value&option=value".
 
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "thalweg/base/result.hpp"
 
-namespace thalweg::builtin {
+namespace thalweg::device_name {
 
 struct DeviceName {
   std::string_view backend;
@@ -35,4 +35,4 @@ Result<bool> parse_switch(std::string_view option, std::string_view value,
 Result<std::uint64_t> parse_bytes(std::string_view option, std::string_view value,
                                   std::source_location site);
 
-}  // namespace thalweg::builtin
+}  // namespace thalweg::device_name

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// tests/support/sequential_model.hpp - what a program computes: its log, run one operation at a
-// time.
+// tests/support/model/results.hpp - what a program computes: its log, run one operation at a time.
 //
 // As simple as it can be, and without a line of the library: this is what the library is held to.
 
@@ -13,7 +12,7 @@
 
 #include "support/program.hpp"
 
-namespace thalweg::test {
+namespace thalweg::test::model {
 
 using Values = std::vector<std::uint32_t>;
 
@@ -24,4 +23,4 @@ struct Expected {
 
 Expected run_in_order(const Program& program, const Log& log);
 
-}  // namespace thalweg::test
+}  // namespace thalweg::test::model

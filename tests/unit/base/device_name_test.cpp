@@ -2,7 +2,7 @@
 //
 // Names of devices and the values of their options: tables of good and bad ones.
 
-#include "builtin/names.hpp"
+#include "base/device_name.hpp"
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ TEST(ParseName, TakesANameApart) {
       {"x? a = b ", "x", {{" a ", " b "}}},
   };
   for (const Case& c : cases) {
-    const auto parsed = builtin::parse_name(c.name, kSite);
+    const auto parsed = device_name::parse_name(c.name, kSite);
     ASSERT_TRUE(parsed) << c.name;
     EXPECT_EQ(parsed->backend, c.backend) << c.name;
     EXPECT_EQ(parsed->options, c.options) << c.name;
@@ -62,7 +62,7 @@ TEST(ParseName, RefusesWhatIsNoOption) {
   for (const std::string_view name :
        {"cpu?x", "cpu?=", "cpu?=4", "cpu?workers=", "cpu?&workers=4", "cpu?workers=4&&memory=1",
         "cpu?workers=4&memory", "cpu?workers=4&=", "cpu??"}) {
-    const auto parsed = builtin::parse_name(name, kSite);
+    const auto parsed = device_name::parse_name(name, kSite);
     ASSERT_FALSE(parsed) << name;
     EXPECT_EQ(refusal(parsed), "invalid_argument");
     EXPECT_EQ(parsed.error().site().line(), kSite.line());
@@ -72,7 +72,7 @@ TEST(ParseName, RefusesWhatIsNoOption) {
 
 // The first and the second value would contradict each other.
 TEST(ParseName, RefusesAnOptionGivenTwice) {
-  const auto parsed = builtin::parse_name("cpu?a=1&b=2&a=1", kSite);
+  const auto parsed = device_name::parse_name("cpu?a=1&b=2&a=1", kSite);
   EXPECT_EQ(refusal(parsed), "invalid_argument");
   expect_parts(message(parsed), {"`a`", "twice", "cpu?a=1&b=2&a=1"});
 }
@@ -80,11 +80,11 @@ TEST(ParseName, RefusesAnOptionGivenTwice) {
 // A count is a plain decimal number within its bounds.
 TEST(ParseCount, TakesNumbersWithinTheBounds) {
   constexpr std::uint64_t kMax = std::numeric_limits<std::uint64_t>::max();
-  EXPECT_EQ(*builtin::parse_count("n", "1", 1, 256, kSite), 1U);
-  EXPECT_EQ(*builtin::parse_count("n", "256", 1, 256, kSite), 256U);
-  EXPECT_EQ(*builtin::parse_count("n", "007", 1, 256, kSite), 7U);
-  EXPECT_EQ(*builtin::parse_count("n", "0", 0, 0, kSite), 0U);
-  EXPECT_EQ(*builtin::parse_count("n", "18446744073709551615", 0, kMax, kSite), kMax);
+  EXPECT_EQ(*device_name::parse_count("n", "1", 1, 256, kSite), 1U);
+  EXPECT_EQ(*device_name::parse_count("n", "256", 1, 256, kSite), 256U);
+  EXPECT_EQ(*device_name::parse_count("n", "007", 1, 256, kSite), 7U);
+  EXPECT_EQ(*device_name::parse_count("n", "0", 0, 0, kSite), 0U);
+  EXPECT_EQ(*device_name::parse_count("n", "18446744073709551615", 0, kMax, kSite), kMax);
 }
 
 // Everything else is refused, and the message names the option, the value and both limits.
@@ -92,7 +92,7 @@ TEST(ParseCount, RefusesEverythingElse) {
   for (const std::string_view value :
        {"0", "257", "", " ", "-1", "+1", "1 ", " 1", "1.0", "1e1", "0x10", "one", "1,000", "1KiB",
         "18446744073709551616", "99999999999999999999999999"}) {
-    const auto parsed = builtin::parse_count("workers", value, 1, 256, kSite);
+    const auto parsed = device_name::parse_count("workers", value, 1, 256, kSite);
     ASSERT_FALSE(parsed) << value;
     EXPECT_EQ(refusal(parsed), "invalid_argument");
     EXPECT_EQ(parsed.error().site().line(), kSite.line());
@@ -103,10 +103,10 @@ TEST(ParseCount, RefusesEverythingElse) {
 
 // A switch is on or off, in small letters and nothing else.
 TEST(ParseSwitch, IsOnOrOff) {
-  EXPECT_TRUE(*builtin::parse_switch("s", "on", kSite));
-  EXPECT_FALSE(*builtin::parse_switch("s", "off", kSite));
+  EXPECT_TRUE(*device_name::parse_switch("s", "on", kSite));
+  EXPECT_FALSE(*device_name::parse_switch("s", "off", kSite));
   for (const std::string_view value : {"", "On", "OFF", "1", "0", "true", "no", "on ", " off"}) {
-    const auto parsed = builtin::parse_switch("helping", value, kSite);
+    const auto parsed = device_name::parse_switch("helping", value, kSite);
     ASSERT_FALSE(parsed) << value;
     EXPECT_EQ(refusal(parsed), "invalid_argument");
     expect_parts(parsed.error().message(),
@@ -128,7 +128,7 @@ TEST(ParseBytes, KnowsItsUnits) {
       {"8589934592GiB", std::uint64_t{1} << 63},
   };
   for (const auto& [text, bytes] : cases) {
-    const auto parsed = builtin::parse_bytes("memory", text, kSite);
+    const auto parsed = device_name::parse_bytes("memory", text, kSite);
     ASSERT_TRUE(parsed) << text;
     EXPECT_EQ(*parsed, bytes) << text;
   }
@@ -140,7 +140,7 @@ TEST(ParseBytes, RefusesEverythingElse) {
        {"", "0", "0GiB", "KiB", "-1", "1 KiB", "1kib", "1K", "1KB", "1GiBs", "1.5GiB", "1TiB",
         "9223372036854775809", "9007199254740993KiB", "8796093022209MiB", "8589934593GiB",
         "17179869184GiB", "18446744073709551615GiB", "18446744073709551616"}) {
-    const auto parsed = builtin::parse_bytes("memory", value, kSite);
+    const auto parsed = device_name::parse_bytes("memory", value, kSite);
     ASSERT_FALSE(parsed) << value;
     EXPECT_EQ(refusal(parsed), "invalid_argument");
     expect_parts(parsed.error().message(),

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "backends/sim/queue.hpp"
+
+#include <atomic>
+
+#include "backends/sim/world.hpp"
+#include "thalweg/base/ids.hpp"
+
+namespace thalweg::sim {
+
+void Op::clear() noexcept {
+  user.reset();
+  raw = false;
+  accesses.clear();
+  waits_left = 0;
+  waits.clear();
+  dependents.clear();
+  foreign.clear();
+  knows.clear();
+  ready_ns = 0;
+  code = nullptr;
+  arguments.clear();
+  function = {};
+  timeline.reset();
+  time.reset();
+  completion.reset();
+  stop = {};
+  fails = false;
+}
+
+Queue::Queue(World& world, const backend::StreamRequest& request, std::size_t slot,
+             std::int32_t lane, std::uint32_t position)
+    : world_(world),
+      index_(request.index),
+      slot_(slot),
+      lane_(lane),
+      priority_(request.priority),
+      name_(request.name),
+      start_(request.start.value),
+      progress_(request.progress),
+      native_id_(static_cast<std::uintptr_t>(thalweg::detail::next_id())) {
+  state.enqueued = position;
+  state.done = position;
+  state.published = start_;
+  state.remembered = start_ + 1;
+}
+
+std::uint32_t Queue::position_of(std::uint64_t serial) const noexcept {
+  if (serial < state.remembered) return 0;
+  return state.positions[serial - state.remembered];
+}
+
+std::uint64_t Queue::end_of(std::uint64_t serial) const noexcept {
+  if (serial < state.remembered || serial - state.remembered >= state.ends.size()) return 0;
+  return state.ends[serial - state.remembered];
+}
+
+const VectorClock* Queue::clock_of(std::uint64_t serial) const noexcept {
+  if (serial < state.remembered || serial - state.remembered >= state.clocks.size()) return nullptr;
+  return &state.clocks[serial - state.remembered];
+}
+
+void Queue::asked(std::uint64_t serial) noexcept { world_.asked(*this, serial); }
+
+}  // namespace thalweg::sim

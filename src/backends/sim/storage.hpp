@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// backends/sim/storage.hpp - memory of a simulated device: one range of addresses, handed out from
+// the front.
+//
+// The addresses are of the process, and the same in each run as far as the system allows it; what
+// traces show is the offset from the start, which always is. Fresh memory holds one pattern.
+//
+// Threads:    external synchronization, as the pools that use it.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "thalweg/backend/compute_storage.hpp"
+#include "thalweg/base/memory_kind.hpp"
+#include "thalweg/base/storage.hpp"
+
+namespace thalweg::sim {
+
+class World;
+
+// The addresses of one kind of memory of one device. They go back to a stock when it ends: making
+// them anew takes longer than a whole run.
+class Arena {
+ public:
+  // Null when the system has no room for `limit_bytes`.
+  static std::unique_ptr<Arena> create(std::uint64_t limit_bytes, MemoryKind kind);
+  Arena(const Arena&) = delete;
+  Arena& operator=(const Arena&) = delete;
+  ~Arena();
+
+  // `size_bytes` is a multiple of the granularity. Null when there is no room.
+  std::byte* take(std::uint64_t size_bytes) noexcept;
+
+  // False when nobody has the bytes.
+  bool give(std::uint64_t address, std::uint64_t size_bytes) noexcept;
+
+  std::byte* base() const noexcept { return base_; }
+  std::uint64_t first() const noexcept { return reinterpret_cast<std::uint64_t>(base_); }
+  std::uint64_t used_bytes() const noexcept { return used_; }  // The front that was ever taken.
+  std::uint64_t alive_bytes() const noexcept { return alive_; }
+  MemoryKind kind() const noexcept { return kind_; }
+  bool contains(std::uint64_t address) const noexcept {
+    return address >= first() && address - first() < size_;
+  }
+
+  // What the bytes should be: what tasks wrote that said so. Null where it is not kept.
+  std::byte* expected() noexcept { return expected_; }
+
+ private:
+  Arena(std::byte* base, std::byte* expected, std::uint64_t size_bytes, MemoryKind kind) noexcept
+      : base_(base), expected_(expected), size_(size_bytes), kind_(kind) {}
+
+  std::byte* const base_;
+  std::byte* const expected_;
+  const std::uint64_t size_;
+  const MemoryKind kind_;
+  std::uint64_t used_ = 0;
+  std::uint64_t alive_ = 0;
+  std::map<std::uint64_t, std::uint64_t> taken_;  // Offset and size.
+  std::map<std::uint64_t, std::uint64_t> free_;   // Below used_, neighbours joined.
+};
+
+template <MemoryKind kKind>
+class Storage {
+ public:
+  // `arena` and `world` outlive it.
+  Storage(World& world, Arena& arena, const StorageHooks& hooks) noexcept
+      : world_(&world), arena_(&arena), hooks_(hooks) {}
+
+  std::uint64_t alignment() const noexcept { return 256; }
+  std::uint64_t granularity() const noexcept { return kKind == MemoryKind::host ? 4096 : 256; }
+  Result<backend::StorageHandle> alloc(std::uint64_t size_bytes);
+  backend::StorageResource get(const backend::StorageHandle& handle) const noexcept {
+    return {handle.id, nullptr};
+  }
+  void dealloc(const backend::StorageHandle& handle) noexcept;
+  void flush() noexcept {}
+
+ private:
+  World* world_;
+  Arena* arena_;
+  StorageHooks hooks_;
+};
+
+using DeviceStorage = Storage<MemoryKind::device>;
+using HostStorage = Storage<MemoryKind::host>;
+extern template class Storage<MemoryKind::device>;
+extern template class Storage<MemoryKind::host>;
+
+}  // namespace thalweg::sim

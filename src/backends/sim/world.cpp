@@ -1,0 +1,643 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who goes on: actors, threads that wait, queues. What one task does is in world_tasks.cpp.
+
+#include "backends/sim/world.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "thalweg/base/no_wait.hpp"
+
+namespace thalweg::sim {
+
+thread_local std::uint16_t this_actor = 0;
+
+namespace {
+
+// Worlds of the process, for what crosses between them. Never destroyed.
+class Worlds {
+ public:
+  static Worlds& instance() noexcept {
+    static Worlds& worlds = *new Worlds;
+    return worlds;
+  }
+
+  void add(const std::shared_ptr<World>& world) {
+    const std::lock_guard lock(mutex_);
+    list_.emplace_back(world.get(), world);
+  }
+
+  void remove(const World& world) noexcept {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(list_, [&world](const auto& entry) { return entry.first == &world; });
+  }
+
+  std::vector<std::shared_ptr<World>> others(const World* than) {
+    std::vector<std::shared_ptr<World>> alive;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [address, world] : list_)
+      if (address != than)
+        if (auto shared = world.lock()) alive.push_back(std::move(shared));
+    return alive;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::pair<const World*, std::weak_ptr<World>>> list_;
+};
+
+Error nothing_goes_on() {
+  return Error(ErrorKind::wait_forbidden,
+               "Nothing can end this wait: no task of the simulated device can run, and no actor "
+               "can go on.");
+}
+
+}  // namespace
+
+std::shared_ptr<World> World::create(WorldOptions options) {
+  std::shared_ptr<World> world(new World(std::move(options)));
+  Worlds::instance().add(world);
+  return world;
+}
+
+World::World(WorldOptions options)
+    : options_(std::move(options)),
+      own_clock_(options_.clock ? nullptr : std::make_shared<VirtualClock>()),
+      clock_(options_.clock ? options_.clock : own_clock_),
+      schedule_(options_.schedule.get()),
+      engines_(options_.copy_engines) {}
+
+World::~World() { Worlds::instance().remove(*this); }
+
+std::pair<std::shared_ptr<World>, Queue*> World::find_native(std::uintptr_t id) noexcept {
+  for (auto& world : Worlds::instance().others(nullptr)) {
+    const Lock lock(world->mutex_);
+    for (const auto& queue : world->queues_)
+      if (queue && queue->native_id() == id) return {world, queue.get()};
+  }
+  return {};
+}
+
+// Waiting.
+
+bool World::Until::holds() const noexcept {
+  if (timeline != nullptr) return timeline->value() >= value;
+  return point.none() || sync::queue_timeline(point.queue()).reached(point.serial().value);
+}
+
+std::uint64_t World::now_ns() const noexcept {
+  return static_cast<std::uint64_t>(clock_->now().count());
+}
+
+void World::move_time(std::uint64_t to_ns) noexcept {
+  if (!own_clock_) return;
+  const std::uint64_t now = now_ns();
+  if (to_ns > now) own_clock_->advance(std::chrono::nanoseconds(to_ns - now));
+}
+
+Result<void> World::wait(order::Point point, Deadline deadline) {
+  Until until;
+  until.point = point;
+  if (deadline.within())
+    until.limit_ns = now_ns() + static_cast<std::uint64_t>(deadline.within()->count());
+  const Went went = go_on(until);
+  if (went == Went::on) return {};
+  if (went == Went::stuck) return nothing_goes_on();
+  return Error(ErrorKind::timeout, "The deadline came before the work was done.");
+}
+
+Result<void> World::wait(neutral::Timeline& timeline, std::uint64_t value, Deadline deadline) {
+  Until until;
+  until.timeline = &timeline;
+  until.value = value;
+  if (deadline.within())
+    until.limit_ns = now_ns() + static_cast<std::uint64_t>(deadline.within()->count());
+  const Went went = go_on(until);
+  if (went == Went::on) return {};
+  if (went == Went::stuck) return nothing_goes_on();
+  return Error(ErrorKind::timeout, "The deadline came before the timeline was there.");
+}
+
+void World::turn(Site) noexcept { static_cast<void>(go_on({})); }
+
+void World::announce(Queue& queue) noexcept {
+  if (!options_.explored) {
+    turn({});
+    return;
+  }
+  // What a host function does is seen by the program without a call.
+  {
+    const Lock lock(mutex_);
+    const auto& pending = queue.state.pending;
+    if (pending.empty() || !pending.back()->runs_program()) return;
+  }
+  turn({});
+}
+
+World::Went World::go_on(const Until& until) noexcept {
+  // The device may end with a task that runs here.
+  const std::shared_ptr<World> self = options_.explored ? nullptr : shared_from_this();
+  Lock lock(mutex_);
+  if (running_ == std::this_thread::get_id()) {
+    if (!until.nothing() && !until.holds())
+      add({FindingKind::hidden_wait, "A task waits on the host.", {}, {}, false, {}});
+    return until.holds() ? Went::on : Went::stuck;
+  }
+  // Host functions and callbacks of other worlds, and programs that forbid it.
+  if (NoWaitScope::active() && until.nothing()) return Went::on;
+  return with_actors_ ? go_on_explored(until, lock) : go_on_plain(until, lock);
+}
+
+// Choices.
+
+bool World::can_run(const Op& op) const noexcept {
+  if (op.waits_left != 0) return false;
+  for (const order::Point point : op.foreign)
+    if (!sync::queue_timeline(point.queue()).reached(point.serial().value)) return false;
+  return op.kind != neutral::TaskKind::wait || op.timeline->value() >= op.timeline_value;
+}
+
+// Fills ready_ with who can take the next step.
+void World::collect(const Until& until) {
+  ready_.clear();
+  std::optional<std::uint64_t> limit;
+  const auto host = [&](Process process, const Until& waits) {
+    if (waits.holds()) {
+      ready_.push_back(process);
+    } else if (waits.limit_ns) {
+      limit = std::min(limit.value_or(*waits.limit_ns), *waits.limit_ns);
+    }
+  };
+  if (with_actors_) {
+    for (std::size_t i = 0; i != actors_.size(); ++i)
+      if (actors_[i].live) host(static_cast<Process>(i), actors_[i].until);
+  } else {
+    host(0, until);
+  }
+  // A deadline ends the wait before what would be over later.
+  if (!ready_.empty() || !own_clock_) limit.reset();
+  if (!callbacks_.empty()) ready_.push_back(kCallbacks);
+  std::optional<int> priority;
+  const std::size_t hosts = ready_.size();
+  for (const auto& queue : queues_) {
+    if (!queue || queue->state.pending.empty()) continue;
+    const Op& op = *queue->state.pending.front();
+    if (!can_run(op)) continue;
+    if (limit && std::max(queue->state.end_ns, op.ready_ns) + op.duration_ns > *limit) continue;
+    if (!options_.explored) {
+      // A plain device keeps priorities among what can run; explored, they are the hint they are.
+      if (priority && queue->priority() > *priority) continue;
+      if (priority && queue->priority() < *priority) ready_.resize(hosts);
+      priority = queue->priority();
+    }
+    ready_.push_back(queue->process());
+  }
+}
+
+bool World::choosing() const noexcept { return schedule_ != nullptr && !aborting_ && !over_limit_; }
+
+// Without choices queues go first, and then whoever went last.
+Process World::choose() {
+  Process chosen = kNobody;
+  if (choosing()) {
+    chosen = ready_[schedule_->choose(ready_, last_)];
+  } else {
+    const auto behind = std::find_if(ready_.begin(), ready_.end(),
+                                     [](Process process) { return process >= kCallbacks; });
+    const bool again = std::find(ready_.begin(), ready_.end(), last_) != ready_.end();
+    chosen = behind != ready_.end() ? *behind : again ? last_ : ready_.front();
+  }
+  last_ = chosen;
+  ++steps_;
+  if (steps_max_ != 0 && steps_ >= steps_max_) over_limit_ = true;
+  return chosen;
+}
+
+void World::finish_host_step() {
+  if (!host_step_) return;
+  host_step_ = false;
+  if (noting_) schedule_->happened(effects_);
+  noting_ = false;
+}
+
+void World::begin_host_step(std::uint16_t actor, const Until& until) {
+  host_step_ = true;
+  noting_ = choosing() && schedule_->wants_effects();
+  if (!until.nothing() && !until.point.none()) {
+    if (const Queue* const queue = queue_of(until.point.queue())) {
+      move_time(queue->end_of(until.point.serial().value));
+      learn(queue->clock_of(until.point.serial().value));
+    }
+  } else if (until.timeline != nullptr) {
+    if (const auto raised = timelines_.find(until.timeline); raised != timelines_.end()) {
+      move_time(raised->second.time_ns);
+      learn(&raised->second.knows);
+    }
+  }
+  if (!noting_) return;
+  effects_.clear();
+  effects_.process = actor;
+  effects_.program = true;
+  for (const View& view : views_)
+    effects_.bytes.push_back({view.bytes.begin, view.bytes.end, view.writes});
+  if (until.timeline != nullptr) {
+    effects_.marks.push_back({until.timeline, 0, until.value, false});
+  } else if (const Queue* const queue = queue_of(until.point.queue());
+             queue != nullptr && !until.point.none()) {
+    effects_.awaited.push_back({queue->process(), queue->position_of(until.point.serial().value)});
+  }
+}
+
+// Explored worlds.
+
+std::uint16_t World::me() const noexcept { return this_actor; }
+
+World::Went World::go_on_explored(const Until& until, Lock& lock) {
+  const std::uint16_t self = me();
+  actors_[self].until = until;
+  actors_[self].timed_out = false;
+  finish_host_step();
+  for (;;) {
+    collect(until);
+    if (ready_.empty()) {
+      if (const auto late = expire()) {
+        if (*late == self) {
+          begin_host_step(self, {});
+          return Went::timeout;
+        }
+        hand_over(*late);
+        return await_turn(self, lock);
+      }
+      give_up(until);
+      begin_host_step(self, {});
+      return Went::stuck;
+    }
+    if (aborting_ && !until.nothing() && ready_.back() < kCallbacks && !until.holds()) {
+      begin_host_step(self, {});
+      return Went::stuck;
+    }
+    const Process chosen = choose();
+    if (chosen == self) {
+      begin_host_step(self, until);
+      return Went::on;
+    }
+    if (chosen < kActorsMax) {
+      hand_over(chosen);
+      return await_turn(self, lock);
+    }
+    step(chosen, lock);
+  }
+}
+
+void World::hand_over(std::uint16_t to) {
+  current_ = to;
+  actors_[to].chosen.notify_one();
+}
+
+World::Went World::await_turn(std::uint16_t self, Lock& lock) {
+  Actor& actor = actors_[self];
+  actor.chosen.wait(lock, [&] { return current_ == self; });
+  begin_host_step(self, actor.timed_out || aborting_ ? Until{} : actor.until);
+  if (actor.timed_out) return Went::timeout;
+  return actor.until.holds() ? Went::on : Went::stuck;
+}
+
+// The actor whose deadline is the next to come; its wait is over.
+std::optional<std::uint16_t> World::expire() {
+  std::optional<std::uint16_t> first;
+  for (std::size_t i = 0; i != actors_.size(); ++i) {
+    const Actor& actor = actors_[i];
+    if (actor.live && actor.until.limit_ns &&
+        (!first || *actor.until.limit_ns < *actors_[*first].until.limit_ns))
+      first = static_cast<std::uint16_t>(i);
+  }
+  if (!first) return std::nullopt;
+  move_time(*actors_[*first].until.limit_ns);
+  actors_[*first].timed_out = true;
+  return first;
+}
+
+// Nothing can go on: from here on nobody waits, and the program comes to its end.
+void World::give_up(const Until& until) {
+  if (!aborting_) check_deadlock(until);
+  aborting_ = true;
+}
+
+// Somebody whose wait is over by his deadline, or whom nothing can help.
+void World::hand_over_stuck() {
+  if (ready_.empty() && !aborting_)
+    if (const auto late = expire()) return hand_over(*late);
+  const auto next =
+      std::find_if(actors_.begin(), actors_.end(), [](const Actor& actor) { return actor.live; });
+  if (!next->until.holds()) give_up(next->until);
+  hand_over(static_cast<std::uint16_t>(next - actors_.begin()));
+}
+
+void World::leave(std::uint16_t self, Lock& lock) {
+  finish_host_step();
+  actors_[self].live = false;
+  if (--live_actors_ == 0) {
+    ended_.notify_all();
+    return;
+  }
+  for (;;) {
+    collect({});
+    if (ready_.empty() || (aborting_ && ready_.back() < kCallbacks)) {
+      return hand_over_stuck();
+    }
+    const Process chosen = choose();
+    if (chosen < kActorsMax) return hand_over(chosen);
+    step(chosen, lock);
+  }
+}
+
+void World::begin_actor(std::uint16_t actor, const std::function<void()>& body) {
+  const std::uint16_t before = std::exchange(this_actor, actor);
+  {
+    Lock lock(mutex_);
+    actors_[actor].chosen.wait(lock, [&] { return current_ == actor; });
+    begin_host_step(actor, {});
+  }
+  body();
+  {
+    Lock lock(mutex_);
+    leave(actor, lock);
+  }
+  this_actor = before;
+}
+
+void World::run(const std::vector<std::function<void()>>& actors) {
+  {
+    Lock lock(mutex_);
+    actors_.clear();
+    for (std::size_t i = 0; i != actors.size(); ++i) actors_.emplace_back().live = true;
+    live_actors_ = actors.size();
+    with_actors_ = true;
+    last_ = 0;
+    collect({});
+    current_ = static_cast<std::uint16_t>(actors.size() == 1 ? 0 : choose());
+  }
+  std::vector<std::thread> threads;
+  for (std::size_t i = 1; i < actors.size(); ++i)
+    threads.emplace_back(
+        [this, i, &actors] { begin_actor(static_cast<std::uint16_t>(i), actors[i]); });
+  begin_actor(0, actors[0]);
+  for (std::thread& thread : threads) thread.join();
+  Lock lock(mutex_);
+  drain(lock);
+  with_actors_ = false;
+}
+
+void World::drain(Lock& lock) {
+  for (;;) {
+    collect({});
+    std::erase_if(ready_, [](Process process) { return process < kCallbacks; });
+    if (ready_.empty()) return;
+    step(choose(), lock);
+  }
+}
+
+void World::finish() {
+  Lock lock(mutex_);
+  drain(lock);
+  check_never_ran();
+}
+
+// Plain worlds.
+
+World::Went World::go_on_plain(const Until& until, Lock& lock) {
+  const std::thread::id self = std::this_thread::get_id();
+  if (only_ == std::thread::id()) only_ = self;
+  several_ = several_ || only_ != self;
+  for (;;) {
+    if (running_ != std::thread::id()) {
+      if (until.nothing() || until.holds()) return Went::on;
+      moved_.wait(lock);
+      continue;
+    }
+    collect(until);
+    if (ready_.empty()) {
+      if (step_elsewhere(lock)) continue;
+      if (running_ == std::thread::id() && sleep(until, lock) == Went::timeout)
+        return Went::timeout;
+      continue;
+    }
+    const Process chosen = ready_.front() == 0 && ready_.size() == 1 ? Process{0} : choose();
+    if (chosen == 0) {
+      begin_host_step(0, until);
+      drain_if_ending(lock);
+      return Went::on;
+    }
+    step(chosen, lock);
+  }
+}
+
+// No handle to a stream is left: nobody but the device itself can make it go on.
+void World::drain_if_ending(Lock& lock) {
+  while (running_ == std::thread::id() && all_ending()) {
+    collect({});
+    std::erase_if(ready_, [](Process process) { return process < kCallbacks; });
+    if (ready_.empty()) return;
+    step(schedule_ != nullptr ? ready_[schedule_->choose(ready_, last_)] : ready_.front(), lock);
+  }
+}
+
+bool World::all_ending() const noexcept {
+  return std::all_of(queues_.begin(), queues_.end(),
+                     [](const auto& queue) { return !queue || queue->state.ending; });
+}
+
+// Lets another world take a step. True when one did.
+bool World::step_elsewhere(Lock& lock) {
+  lock.unlock();
+  bool stepped = false;
+  for (const auto& world : Worlds::instance().others(this))
+    stepped = (!world->options_.explored && world->step_if_ready()) || stepped;
+  lock.lock();
+  return stepped;
+}
+
+bool World::step_if_ready() noexcept {
+  Lock lock(mutex_);
+  if (running_ != std::thread::id()) return false;
+  collect({});
+  std::erase_if(ready_, [](Process process) { return process < kCallbacks; });
+  if (ready_.empty()) return false;
+  step(schedule_ != nullptr ? ready_[schedule_->choose(ready_, last_)] : ready_.front(), lock);
+  return true;
+}
+
+void World::wake() noexcept {
+  Lock lock(mutex_);
+  moved_.notify_all();
+  if (running_ == std::thread::id() && !with_actors_) drain_if_ending(lock);
+}
+
+// Until somebody else does something. A deadline that only the world's own clock could bring, with
+// no other thread in sight, comes at once.
+World::Went World::sleep(const Until& until, Lock& lock) {
+  const auto late = [&] { return until.limit_ns && now_ns() >= *until.limit_ns; };
+  if (until.limit_ns && own_clock_ && !several_) move_time(*until.limit_ns);
+  if (late()) return Went::timeout;
+  if (!until.limit_ns) {
+    if (!several_ && !reported_) {
+      reported_ = true;
+      check_deadlock(until);
+    }
+    moved_.wait(lock);
+    return Went::on;
+  }
+  struct Bell : Alarm {
+    World* world = nullptr;
+  } bell;
+  bell.world = this;
+  bell.when = std::chrono::nanoseconds(static_cast<std::int64_t>(*until.limit_ns));
+  bell.fire = [](Alarm& alarm) noexcept {
+    World& world = *static_cast<Bell&>(alarm).world;
+    const Lock locked(world.mutex_);
+    static_cast<Bell&>(alarm).world = nullptr;
+    world.moved_.notify_all();
+  };
+  const std::chrono::nanoseconds left(static_cast<std::int64_t>(*until.limit_ns - now_ns()));
+  if (own_clock_) {
+    // Several threads: the time that others take is the machine's.
+    if (moved_.wait_for(lock, left) == std::cv_status::no_timeout) return Went::on;
+    if (!until.holds()) move_time(*until.limit_ns);
+    return Went::on;
+  }
+  lock.unlock();
+  const bool added = clock_->add(bell);
+  lock.lock();
+  if (!added) {
+    moved_.wait_for(lock, left);
+    return Went::on;
+  }
+  if (bell.world != nullptr) moved_.wait(lock);
+  lock.unlock();
+  const bool removed = clock_->remove(bell);
+  lock.lock();
+  moved_.wait(lock, [&] { return removed || bell.world == nullptr; });
+  return Went::on;
+}
+
+// Queues.
+
+Result<Queue*> World::add(const backend::StreamRequest& request) {
+  THALWEG_TRY(call(FaultSite::create_stream));
+  const Lock lock(mutex_);
+  std::size_t slot = 0;
+  while (slot != queues_.size() && queues_[slot]) ++slot;
+  if (slot == kNobody - kFirstQueue)
+    return Error(ErrorKind::out_of_memory,
+                 fmt::format("A simulated world has at most {} streams at a time.", slot));
+  if (slot == queues_.size()) {
+    queues_.emplace_back();
+    positions_.push_back(0);
+  }
+  queues_[slot] = std::make_unique<Queue>(*this, request, slot, lanes_++, positions_[slot]);
+  Queue& queue = *queues_[slot];
+  queue.state.slow = options_.faults.hit(FaultSite::slow);
+  queue.state.end_ns = now_ns();
+  effects_.pools = true;
+  if (options_.explored) {
+    request.progress->watch(&queue);
+    // Whoever had the index is over.
+    if (const auto gone = gone_.find(request.index); gone != gone_.end()) learn(&gone->second);
+  }
+  if (trace_ != nullptr) {
+    TraceEvent& event = record(TraceKind::stream);
+    event.lane = queue.lane();
+    event.text = queue.name();
+  }
+  return &queue;
+}
+
+void World::remove(Queue& queue) noexcept {
+  std::unique_ptr<Queue> gone;
+  const Lock lock(mutex_);
+  if (options_.explored) {
+    queue.progress().watch(nullptr);
+    gone_[queue.index()] = queue.state.knows;
+  }
+  effects_.pools = true;
+  if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();
+  positions_[queue.slot()] = queue.state.enqueued;
+  gone = std::move(queues_[queue.slot()]);
+}
+
+std::size_t World::queues_alive() const noexcept {
+  const Lock lock(mutex_);
+  return static_cast<std::size_t>(std::count_if(
+      queues_.begin(), queues_.end(), [](const auto& queue) { return queue != nullptr; }));
+}
+
+Queue* World::queue_at(std::size_t slot) const noexcept {
+  return slot < queues_.size() ? queues_[slot].get() : nullptr;
+}
+
+Queue* World::queue_of(order::QueueIndex index) const noexcept {
+  for (const auto& queue : queues_)
+    if (queue && queue->index() == index) return queue.get();
+  return nullptr;
+}
+
+bool World::close_idle(Queue& queue) noexcept {
+  const Lock lock(mutex_);
+  return queue.state.pending.empty() && running_ == std::thread::id();
+}
+
+// What the host asks.
+
+void World::asked(Queue& queue, std::uint64_t serial) noexcept {
+  const Lock lock(mutex_);
+  const std::uint32_t position = serial == PassWatch::kEverything ? 0 : queue.position_of(serial);
+  if (serial != PassWatch::kEverything && position == 0) return;
+  if (noting_) effects_.asked.push_back({queue.process(), position});
+  if (!queue.timeline().reached(serial)) return;
+  if (host_step_) move_time(queue.end_of(serial));
+  learn(queue.clock_of(serial));
+}
+
+void World::learn(const VectorClock* clock) {
+  if (clock == nullptr) return;
+  if (running_op_ != nullptr) {
+    running_op_->knows.join(*clock);
+  } else if (in_callback_) {
+    callback_knows_.join(*clock);
+  } else {
+    host_knows_.join(*clock);
+  }
+}
+
+// Of whoever enqueues now.
+const VectorClock& World::knowledge() const noexcept {
+  if (!options_.explored) return done_;
+  if (running_op_ != nullptr) return running_op_->knows;
+  return in_callback_ ? callback_knows_ : host_knows_;
+}
+
+void World::timeline_asked(const neutral::Timeline& timeline, std::uint64_t value) noexcept {
+  const Lock lock(mutex_);
+  if (noting_) effects_.marks.push_back({&timeline, 0, value, false});
+  if (const auto raised = timelines_.find(&timeline); raised != timelines_.end())
+    learn(&raised->second.knows);
+}
+
+void World::timeline_raised(const neutral::Timeline& timeline, std::uint64_t from, std::uint64_t to,
+                            Site site) noexcept {
+  const Lock lock(mutex_);
+  if (noting_) effects_.marks.push_back({&timeline, from, to, true});
+  if (to < from) return;
+  Raised& raised = timelines_[&timeline];
+  raised.knows.join(knowledge());
+  raised.time_ns = std::max(raised.time_ns, now_ns());
+  if (trace_ == nullptr) return;
+  TraceEvent& event = record(TraceKind::signal);
+  event.serial = to;
+  event.file = file_name(site.file_name());
+  event.line = site.line();
+}
+
+}  // namespace thalweg::sim

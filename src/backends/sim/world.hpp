@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// backends/sim/world.hpp - what simulated devices share that take turns: the tasks that can run,
+// who chooses among them, the time, and the checks.
+//
+//   host      submit   submit            wait . . . . . . . .    query
+//               |        |                |                       |
+//   choice:   go on | s0 | s1 ...       s0 | s1 ...             go on | s0 ...
+//
+// A device goes on only inside calls of the host: in each a Schedule chooses who takes the next
+// step, the host or a queue whose first task can run. One step is one task, from its start to its
+// end. So everything that happens follows from the choices.
+//
+// Time is by cause: a task begins when its queue, what it waits for, and its submission are over,
+// and the host's time moves when it learns of an end. So it does not depend on the order of steps
+// that have nothing to do with each other.
+//
+// A world is explored or plain. Explored, its host is one or several actors, each on a thread of
+// its own, of which one runs at a time. Plain, the host's threads call as they like; one of them at
+// a time runs a task, and those that wait sleep when there is none.
+//
+// Threads:    all public methods from any thread.
+// Ownership:  shared by its devices.
+
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "backends/sim/effects.hpp"
+#include "backends/sim/faults.hpp"
+#include "backends/sim/queue.hpp"
+#include "backends/sim/schedule.hpp"
+#include "backends/sim/shadow.hpp"
+#include "backends/sim/storage.hpp"
+#include "thalweg/backend/driver.hpp"
+#include "thalweg/base/finding.hpp"
+#include "thalweg/base/trace.hpp"
+#include "thalweg/base/virtual_clock.hpp"
+
+namespace thalweg::sim {
+
+struct WorldOptions {
+  std::uint32_t copy_engines = 0;  // 0: as many as are needed.
+  Faults faults;
+
+  // Null: the world's own. With one of the program's, the world does not move the time.
+  std::shared_ptr<const Clock> clock;
+
+  // Of a plain world. May be null.
+  std::unique_ptr<Schedule> schedule;
+
+  bool explored = false;
+};
+
+// What a task left, for comparing with the sequential run.
+struct Output {
+  std::uint64_t order = 0;  // Of the submission.
+  std::uint64_t shape = 0;  // A hash of what was submitted where.
+  std::uint64_t bytes = 0;  // A hash of the bytes.
+  std::uint16_t actor = 0;
+  std::shared_ptr<const User> user;
+};
+
+class World final : public backend::Observer, public std::enable_shared_from_this<World> {
+ public:
+  static std::shared_ptr<World> create(WorldOptions options);
+  ~World();
+
+  // The choices of what comes next; outlives its use. Null: nothing is chosen, queues go first.
+  void use(Schedule* schedule) noexcept { schedule_ = schedule; }
+
+  // Explored worlds.
+
+  // Steps from which on nothing is chosen.
+  void limit_steps(std::uint64_t steps) noexcept { steps_max_ = steps; }
+
+  // Runs the actors by turns, the first one on this thread, until all are done, and then what can
+  // still run.
+  void run(const std::vector<std::function<void()>>& actors);
+
+  // Runs what is left, and looks for what never can.
+  void finish();
+
+  void trace_to(Trace* trace) noexcept { trace_ = trace; }
+  const std::vector<Finding>& findings() const noexcept { return findings_; }
+  std::vector<Finding>& findings() noexcept { return findings_; }
+  const std::vector<Output>& outputs() const noexcept { return outputs_; }
+
+  // By submission, the actor who made it.
+  const std::vector<std::uint16_t>& submitters() const noexcept { return submitters_; }
+  Faults& faults() noexcept { return options_.faults; }
+  void observe(std::uint64_t value);
+  std::uint64_t observed() const noexcept { return observed_; }
+  std::uint64_t steps() const noexcept { return steps_; }
+  bool over_limit() const noexcept { return over_limit_; }
+  std::size_t queues_alive() const noexcept;
+  std::size_t devices_alive() const noexcept;
+  std::uint64_t bytes_alive() const noexcept;
+  std::size_t allocations_alive() const noexcept { return live_; }
+  void report(Finding finding);
+
+  // Of the backend.
+
+  const std::shared_ptr<const Clock>& clock() const noexcept { return clock_; }
+  bool explored() const noexcept { return options_.explored; }
+
+  // Refuses the call where a fault says so, and every call once the device is lost.
+  Result<void> call(FaultSite site);
+
+  Result<Queue*> add(const backend::StreamRequest& request);
+  void remove(Queue& queue) noexcept;
+
+  // A storage got bytes back, or something that is none of its.
+  void given_back(Bytes bytes, bool known) noexcept;
+
+  void attach(Arena& arena);
+  void detach(Arena& arena) noexcept;
+
+  Result<void> append(Queue& queue, const neutral::Task& task, Serial serial);
+  void owe(Queue& queue, order::Point point);
+  void append_raw(Queue& queue, std::string_view name, UniqueFunction work,
+                  std::source_location site);
+  bool close_idle(Queue& queue) noexcept;
+  void announce(Queue& queue) noexcept;
+
+  Result<void> wait(order::Point point, Deadline deadline);
+  Result<void> wait(neutral::Timeline& timeline, std::uint64_t value, Deadline deadline);
+
+  // For queues: the host asked whether `serial` has passed.
+  void asked(Queue& queue, std::uint64_t serial) noexcept;
+
+  // Of whoever runs tasks.
+  std::uint64_t now_ns() const noexcept;
+  void count_failed() noexcept { failed_.fetch_add(1, std::memory_order_relaxed); }
+  void count_cancelled() noexcept { cancelled_.fetch_add(1, std::memory_order_relaxed); }
+  backend::DriverCounters counters() const noexcept;
+
+  // Observer.
+  void turn(Site site) noexcept override;
+  void allocated(const Allocation& allocation, MemoryKind kind, std::uintptr_t home,
+                 Site site) noexcept override;
+  void staged(std::uint64_t address, std::uint64_t size_bytes) noexcept override;
+  void dropped(const Allocation& allocation) noexcept override;
+  void view_opened(const Access& access, std::uint64_t ticket, Site site) noexcept override;
+  void view_closed(std::uint64_t ticket) noexcept override;
+  void timeline_asked(const neutral::Timeline& timeline, std::uint64_t value) noexcept override;
+  void timeline_raised(const neutral::Timeline& timeline, std::uint64_t from, std::uint64_t to,
+                       Site site) noexcept override;
+  void call_later(UniqueFunction function) noexcept override;
+
+  // The queue that runs native work on this thread now; null when none does.
+  static Queue* running_native() noexcept;
+
+  // The queue with that native id, of any world of the process, and its world.
+  static std::pair<std::shared_ptr<World>, Queue*> find_native(std::uintptr_t id) noexcept;
+
+ private:
+  using Lock = std::unique_lock<std::mutex>;
+
+  // What somebody waits for. Nothing: he can go on at once.
+  struct Until {
+    order::Point point;
+    const neutral::Timeline* timeline = nullptr;
+    std::uint64_t value = 0;
+    std::optional<std::uint64_t> limit_ns;  // By the clock.
+
+    bool nothing() const noexcept { return point.none() && timeline == nullptr; }
+    bool holds() const noexcept;
+  };
+  enum class Went : std::uint8_t { on, timeout, stuck };
+
+  struct Actor {
+    Until until;
+    bool live = false;
+    bool timed_out = false;
+    std::condition_variable chosen;
+  };
+
+  struct View {
+    std::uint64_t ticket;
+    Bytes bytes;
+    bool writes;
+    std::uint64_t owner;
+    std::source_location site;
+  };
+
+  struct Live {
+    std::int32_t number;
+    std::uint64_t address;
+    std::uint64_t size_bytes;
+    bool alive;
+  };
+
+  struct Raised {
+    VectorClock knows;
+    std::uint64_t time_ns = 0;
+  };
+
+  explicit World(WorldOptions options);
+
+  // Choices.
+  Went go_on(const Until& until) noexcept;
+  Went go_on_explored(const Until& until, Lock& lock);
+  Went go_on_plain(const Until& until, Lock& lock);
+  void collect(const Until& until);
+  bool can_run(const Op& op) const noexcept;
+  std::optional<std::uint16_t> expire();
+  Process choose();
+  bool choosing() const noexcept;
+  void finish_host_step();
+  void begin_host_step(std::uint16_t actor, const Until& until);
+  void hand_over(std::uint16_t to);
+  void hand_over_stuck();
+  void begin_actor(std::uint16_t actor, const std::function<void()>& body);
+  Went await_turn(std::uint16_t me, Lock& lock);
+  void leave(std::uint16_t me, Lock& lock);
+  void give_up(const Until& until);
+  void step(Process process, Lock& lock);
+  void drain(Lock& lock);
+  void drain_if_ending(Lock& lock);
+  bool all_ending() const noexcept;
+  bool step_elsewhere(Lock& lock);
+  bool step_if_ready() noexcept;
+  void wake() noexcept;
+  Went sleep(const Until& until, Lock& lock);
+  std::uint16_t me() const noexcept;
+
+  // One task.
+  void run_op(Queue& queue, Lock& lock);
+  void run_callback(Lock& lock);
+  void begin(Queue& queue, Op& op);
+  void check_accesses(Op& op);
+  void finish(Queue& queue, Op& op);
+  void pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock);
+  void note_effects(const Queue& queue, const Op& op);
+  void note_output(const Op& op);
+  void release(Op* op) noexcept;
+  Op& take_op();
+  Op& enqueue(Queue& queue, neutral::TaskKind kind, std::string_view name,
+              std::source_location site);
+  void copy_task(Op& op, const neutral::Task& task);
+  void add_waits(Queue& queue, Op& op);
+  void learn(const VectorClock* clock);
+  const VectorClock& knowledge() const noexcept;
+  Queue* queue_at(std::size_t slot) const noexcept;
+  Queue* queue_of(order::QueueIndex index) const noexcept;
+  void move_time(std::uint64_t to_ns) noexcept;
+
+  // Checks.
+  void add(Finding finding);
+  void conflict(const Op& op, AccessMode mode, const Shadow::Conflict& conflict);
+  void broken_out(const Op& op, Bytes bytes);
+  void compare_memory(Op& op, bool before);
+  void compare_arena(Op& op, Arena& arena, bool before);
+  void accept_writes(const Op& op);
+  void undeclared(Op& op, Bytes bytes, bool before);
+  void check_host(Bytes bytes, bool writes, std::uint64_t owner, std::source_location site);
+  void check_deadlock(const Until& until);
+  void check_never_ran();
+  FindingSide side(const User& user, AccessMode mode, Bytes bytes) const;
+  FindingSide host_side(AccessMode mode, Bytes bytes, std::source_location site) const;
+  std::uint64_t owner_of(std::uint64_t address) const;
+  std::string blocked_text(const Queue& queue) const;
+  std::vector<Finding> take_reports();
+  static void to_sink(const std::vector<Finding>& reports);
+
+  TraceEvent& record(TraceKind kind);
+  void record_submit(const Queue& queue, const Op& op);
+
+  // Constant.
+  WorldOptions options_;
+  std::shared_ptr<VirtualClock> own_clock_;  // Null when the program has one.
+  std::shared_ptr<const Clock> clock_;
+
+  mutable std::mutex mutex_;  // Guards what follows it. No code of the program's runs under it.
+  std::condition_variable moved_;
+  std::condition_variable ended_;
+  std::thread::id running_;  // Who runs a task or a callback. None: nobody.
+  std::thread::id only_;     // The thread that called, as long as there was one.
+  bool several_ = false;     // Several did.
+
+  Schedule* schedule_ = nullptr;
+  bool with_actors_ = false;
+  std::deque<Actor> actors_;
+  std::uint16_t current_ = 0;  // Whose turn it is.
+  std::size_t live_actors_ = 0;
+  bool aborting_ = false;  // A deadlock was found: nobody waits any more.
+  bool over_limit_ = false;
+  std::uint64_t steps_ = 0;
+  std::uint64_t steps_max_ = 0;
+  Process last_ = 0;
+  std::vector<Process> ready_;
+  Effects effects_;
+  bool noting_ = false;
+  bool host_step_ = false;  // The effects are a step of the host's.
+
+  std::vector<std::unique_ptr<Queue>> queues_;  // By slot; null: nobody.
+  std::vector<std::uint32_t> positions_;        // By slot: where the next queue goes on.
+  VectorClock done_;
+
+  // What the host has learnt to be over, by asking or waiting. Only that comes before what it
+  // enqueues, not what merely was over: a run does not depend on what nobody asked for.
+  VectorClock host_knows_;
+  std::unordered_map<order::QueueIndex, VectorClock> gone_;  // Of queues that ended.
+  Op* running_op_ = nullptr;
+  VectorClock callback_knows_;  // Of the callback that runs.
+  bool in_callback_ = false;
+  VectorClock knowledge_at_end_;  // Of the task that passes now.
+  std::int32_t lanes_ = 0;
+  std::vector<std::unique_ptr<Op>> ops_;
+  std::vector<Op*> free_ops_;
+  struct Callback {
+    UniqueFunction function;
+    VectorClock knows;
+  };
+  std::deque<Callback> callbacks_;
+  std::uint32_t callbacks_added_ = 0;
+  std::uint32_t callbacks_run_ = 0;
+  std::vector<std::uint64_t> engines_;  // When each copy engine is free.
+  std::uint64_t submissions_ = 0;
+  bool lost_ = false;
+  bool reported_ = false;  // That nothing can go on.
+
+  Shadow shadow_;
+  std::vector<Arena*> arenas_;
+  std::vector<View> views_;
+  std::unordered_map<std::uint64_t, Live> allocations_;  // By id.
+  std::map<std::uint64_t, std::uint64_t> by_address_;    // The id of whoever had it last.
+  std::unordered_map<const void*, Raised> timelines_;
+  std::unordered_map<const void*, bool> compiled_;
+  std::size_t live_ = 0;
+  std::int32_t numbers_ = 0;
+  std::vector<Shadow::Conflict> conflicts_;
+  std::vector<Finding> findings_;
+  std::size_t reported_to_sink_ = 0;
+  std::vector<Output> outputs_;
+  std::vector<std::uint16_t> submitters_;
+  std::uint64_t observed_ = 0;
+  Trace* trace_ = nullptr;
+
+  std::atomic<std::uint64_t> failed_{0};
+  std::atomic<std::uint64_t> cancelled_{0};
+};
+
+// The actor whose thread this is; 0 for others.
+extern thread_local std::uint16_t this_actor;
+
+}  // namespace thalweg::sim

@@ -1,0 +1,480 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The checks: what touches which bytes, what memory holds, and who waits for ever.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "backends/sim/world.hpp"
+#include "thalweg/base/log.hpp"
+
+namespace thalweg::sim {
+namespace {
+
+constexpr std::size_t kFindingsMax = 64;
+
+// Memory beyond this is not compared around tasks that may write anywhere.
+constexpr std::uint64_t kComparedBytesMax = std::uint64_t{64} << 20;
+
+bool overlap(Bytes a, Bytes b) noexcept { return a.begin < b.end && b.begin < a.end; }
+
+std::string place(const FindingSide& side) {
+  if (side.lane < 0) return "the host";
+  return fmt::format("s{}@{}", side.lane, side.serial);
+}
+
+std::string_view verb(AccessMode mode) noexcept {
+  return mode == AccessMode::read ? "reads" : mode == AccessMode::write ? "writes" : "changes";
+}
+
+std::string bytes_text(const FindingSide& side) {
+  return side.buffer < 0 ? fmt::format("{} bytes of the program's memory", side.end - side.begin)
+                         : fmt::format("b{}[{}, {})", side.buffer, side.begin, side.end);
+}
+
+// "kernel `blur` (stream `a`, s0@3, main.cpp:12) writes b0[0, 64)"
+std::string describe(const FindingSide& side) {
+  const std::string stream =
+      side.stream.empty() ? std::string() : fmt::format("stream `{}`, ", side.stream);
+  const std::string site =
+      side.line == 0 ? std::string() : fmt::format(", {}:{}", side.file, side.line);
+  const std::string who =
+      side.lane < 0 ? fmt::format("the host{}",
+                                  site.empty() ? "" : fmt::format(" ({}:{})", side.file, side.line))
+                    : fmt::format("{} ({}{}{})", side.what, stream, place(side), site);
+  return fmt::format("{} {} {}", who, verb(side.mode), bytes_text(side));
+}
+
+bool same(const FindingSide& a, const FindingSide& b) noexcept {
+  return a.lane == b.lane && a.serial == b.serial && a.line == b.line && a.what == b.what;
+}
+
+}  // namespace
+
+void World::report(Finding finding) {
+  const Lock lock(mutex_);
+  add(std::move(finding));
+}
+
+void World::add(Finding finding) {
+  const bool known = std::any_of(findings_.begin(), findings_.end(), [&](const Finding& old) {
+    return old.kind == finding.kind && same(old.first, finding.first) &&
+           same(old.second, finding.second) &&
+           (finding.two_sides || old.message == finding.message);
+  });
+  if (known || findings_.size() >= kFindingsMax) return;
+  if (trace_ != nullptr) {
+    TraceEvent& event = record(TraceKind::finding);
+    const FindingSide& side = finding.two_sides ? finding.second : finding.first;
+    event.lane = side.lane;
+    event.serial = side.serial;
+    event.text = fmt::format("{}: {}", name(finding.kind), finding.message);
+  }
+  findings_.push_back(std::move(finding));
+}
+
+// A plain device tells the error sink.
+std::vector<Finding> World::take_reports() {
+  if (options_.explored || reported_to_sink_ == findings_.size()) return {};
+  std::vector<Finding> reports(findings_.begin() + static_cast<std::ptrdiff_t>(reported_to_sink_),
+                               findings_.end());
+  reported_to_sink_ = findings_.size();
+  return reports;
+}
+
+void World::to_sink(const std::vector<Finding>& reports) {
+  for (const Finding& finding : reports)
+    thalweg::detail::to_error_sink(Error(
+        ErrorKind::internal,
+        fmt::format("The simulated device found `{}`: {}", name(finding.kind), finding.message)));
+}
+
+// Sides.
+
+std::uint64_t World::owner_of(std::uint64_t address) const {
+  auto at = by_address_.upper_bound(address);
+  if (at == by_address_.begin()) return 0;
+  --at;
+  const auto live = allocations_.find(at->second);
+  if (live == allocations_.end() || address >= at->first + live->second.size_bytes) return 0;
+  return at->second;
+}
+
+FindingSide World::side(const User& user, AccessMode mode, Bytes bytes) const {
+  FindingSide side;
+  side.what = user.what;
+  side.stream = user.stream;
+  side.lane = user.lane;
+  side.serial = user.serial;
+  side.mode = mode;
+  side.file = file_name(user.site.file_name());
+  side.line = user.site.line();
+  const auto live = allocations_.find(owner_of(bytes.begin));
+  side.begin = bytes.begin;
+  side.end = bytes.end;
+  if (live != allocations_.end()) {
+    side.buffer = live->second.number;
+    side.begin -= live->second.address;
+    side.end -= live->second.address;
+  }
+  return side;
+}
+
+FindingSide World::host_side(AccessMode mode, Bytes bytes, std::source_location site) const {
+  User host;
+  host.what = "the host";
+  host.site = site;
+  return side(host, mode, bytes);
+}
+
+void World::conflict(const Op& op, AccessMode mode, const Shadow::Conflict& conflict) {
+  Finding finding;
+  finding.kind = conflict.kind;
+  finding.second = side(*op.user, mode, conflict.bytes);
+  if (conflict.earlier == nullptr) {
+    finding.first = finding.second;
+    finding.message = fmt::format("{}, which nothing has written.", describe(finding.second));
+    return add(std::move(finding));
+  }
+  finding.two_sides = true;
+  finding.first = side(*conflict.earlier, conflict.earlier_mode, conflict.bytes);
+  finding.missing_edge =
+      fmt::format("{} must come after {}", place(finding.second), place(finding.first));
+  const std::string_view how = conflict.kind == FindingKind::reuse_in_flight
+                                   ? "the bytes of a buffer that was dropped; it may still run"
+                                   : "and nothing orders the two";
+  finding.message = fmt::format("{}; {}, {}. Missing: {}.", describe(finding.first),
+                                describe(finding.second), how, finding.missing_edge);
+  if (conflict.earlier->raw || op.raw)
+    finding.message +=
+        " Work on a raw queue is known to nobody until Stream::touch or Stream::native says so.";
+  add(std::move(finding));
+}
+
+void World::check_accesses(Op& op) {
+  for (const OpAccess& access : op.accesses) {
+    for (std::uint64_t row = 0; row != access.rows; ++row) {
+      conflicts_.clear();
+      shadow_.touch(op.user, op.knows, {access.bytes(row), access.mode, access.owner}, conflicts_);
+      for (const Shadow::Conflict& found : conflicts_) conflict(op, access.mode, found);
+      for (const View& view : views_)
+        if (access.mode != AccessMode::token && overlap(view.bytes, access.bytes(row)) &&
+            (view.writes || access.writes())) {
+          Finding finding;
+          finding.kind = FindingKind::host_race;
+          finding.two_sides = true;
+          finding.first = host_side(view.writes ? AccessMode::read_write : AccessMode::read,
+                                    access.bytes(row), view.site);
+          finding.second = side(*op.user, access.mode, access.bytes(row));
+          finding.message = fmt::format("{} in an open view; {}.", describe(finding.first),
+                                        describe(finding.second));
+          add(std::move(finding));
+        }
+    }
+  }
+}
+
+void World::broken_out(const Op& op, Bytes bytes) {
+  Finding finding;
+  finding.kind = FindingKind::broken_out;
+  finding.first = side(*op.user, AccessMode::write, bytes);
+  finding.message =
+      fmt::format("{} promises by an Out to write every byte, and leaves {} as they were.",
+                  op.user->what, bytes_text(finding.first));
+  add(std::move(finding));
+}
+
+// Memory that tasks write without saying so.
+
+void World::accept_writes(const Op& op) {
+  for (const OpAccess& access : op.accesses) {
+    if (!access.writes()) continue;
+    for (Arena* const arena : arenas_) {
+      if (arena->expected() == nullptr || !arena->contains(access.address)) continue;
+      for (std::uint64_t row = 0; row != access.rows; ++row)
+        std::memcpy(arena->expected() + (access.bytes(row).begin - arena->first()), access.row(row),
+                    access.row_bytes);
+    }
+  }
+}
+
+void World::compare_memory(Op& op, bool before) {
+  for (Arena* const arena : arenas_)
+    if (arena->expected() != nullptr && arena->used_bytes() <= kComparedBytesMax)
+      compare_arena(op, *arena, before);
+}
+
+void World::compare_arena(Op& op, Arena& arena, bool before) {
+  const std::uint64_t size = arena.used_bytes();
+  if (std::memcmp(arena.base(), arena.expected(), size) == 0) return;
+  for (std::uint64_t at = 0; at != size;) {
+    if (arena.base()[at] == arena.expected()[at]) {
+      ++at;
+      continue;
+    }
+    const std::uint64_t begin = at;
+    // Bytes that happen to agree in between are part of the same write.
+    constexpr std::uint64_t kGap = 8;
+    std::uint64_t end = at;
+    for (; at != size && at - end <= kGap; ++at)
+      if (arena.base()[at] != arena.expected()[at]) end = at + 1;
+    at = end;
+    const Bytes bytes{arena.first() + begin, arena.first() + end};
+    const bool viewed = std::any_of(views_.begin(), views_.end(), [bytes](const View& view) {
+      return view.writes && overlap(view.bytes, bytes);
+    });
+    if (!viewed) undeclared(op, bytes, before);
+    std::memcpy(arena.expected() + begin, arena.base() + begin, end - begin);
+  }
+}
+
+// Raw work declares nothing to anybody: what it writes is found here, and is held against the
+// others. Of tasks it is a broken declaration.
+void World::undeclared(Op& op, Bytes bytes, bool before) {
+  const std::uint64_t owner = owner_of(bytes.begin);
+  if (op.raw && !before) {
+    conflicts_.clear();
+    shadow_.touch(op.user, op.knows, {bytes, AccessMode::read_write, owner}, conflicts_);
+    for (const Shadow::Conflict& found : conflicts_) conflict(op, AccessMode::write, found);
+    return;
+  }
+  Finding finding;
+  finding.kind = FindingKind::undeclared_write;
+  finding.first =
+      before ? host_side(AccessMode::write, bytes, {}) : side(*op.user, AccessMode::write, bytes);
+  finding.message =
+      before ? fmt::format("Somebody wrote {} outside of any task and any view, before {} ran.",
+                           bytes_text(finding.first), op.user->what)
+             : fmt::format("{}, which it did not declare.", describe(finding.first));
+  add(std::move(finding));
+}
+
+// The host gets bytes: nothing that touches them may be on its way.
+void World::check_host(Bytes bytes, bool writes, std::uint64_t owner, std::source_location site) {
+  for (const auto& queue : queues_) {
+    if (!queue) continue;
+    for (const Op* const op : queue->state.pending)
+      for (const OpAccess& access : op->accesses)
+        for (std::uint64_t row = 0; row != access.rows; ++row) {
+          if (access.mode == AccessMode::token || !(writes || access.writes()) ||
+              !overlap(bytes, access.bytes(row)))
+            continue;
+          Finding finding;
+          finding.kind = FindingKind::host_race;
+          finding.two_sides = true;
+          finding.first = side(*op->user, access.mode, access.bytes(row));
+          finding.second =
+              host_side(writes ? AccessMode::write : AccessMode::read, access.bytes(row), site);
+          finding.missing_edge =
+              fmt::format("the host must wait until {} has passed", place(finding.first));
+          finding.message =
+              fmt::format("{}, and has not run; {}{}. Missing: {}.", describe(finding.first),
+                          describe(finding.second), owner == access.owner ? "" : " of a new owner",
+                          finding.missing_edge);
+          add(std::move(finding));
+        }
+  }
+}
+
+// Who waits for ever.
+
+std::string World::blocked_text(const Queue& queue) const {
+  const Op& op = *queue.state.pending.front();
+  std::string text = fmt::format("s{}@{} {}", queue.lane(), op.user->serial, op.user->what);
+  if (op.kind == neutral::TaskKind::wait)
+    return text +
+           fmt::format(" for {} of a timeline at {}", op.timeline_value, op.timeline->value());
+  for (const Place place : op.waits)
+    if (const Queue* const source = queue_at(place.queue - kFirstQueue);
+        source != nullptr && source->state.done < place.position)
+      return text + fmt::format(" waits for s{}", source->lane());
+  return text + " waits for a queue elsewhere";
+}
+
+void World::check_deadlock(const Until& until) {
+  Finding finding;
+  finding.kind = FindingKind::deadlock;
+  finding.message = "The host waits";
+  if (until.timeline != nullptr) {
+    finding.message +=
+        fmt::format(" for {} of a timeline at {}", until.value, until.timeline->value());
+  } else if (const Queue* const queue = queue_of(until.point.queue());
+             queue != nullptr && !until.point.none()) {
+    finding.message +=
+        fmt::format(" for s{}@{}", queue->lane(), queue->shown(until.point.serial().value));
+  }
+  finding.message += ", and nothing can go on";
+  for (const auto& queue : queues_)
+    if (queue && !queue->state.pending.empty()) finding.message += "; " + blocked_text(*queue);
+  finding.message += ".";
+  add(std::move(finding));
+}
+
+void World::check_never_ran() {
+  if (aborting_) return;
+  for (const auto& queue : queues_) {
+    if (!queue || queue->state.pending.empty()) continue;
+    Finding finding;
+    finding.kind = FindingKind::never_ran;
+    finding.first = side(*queue->state.pending.front()->user, AccessMode::token, {});
+    finding.message =
+        fmt::format("The program is over, and {} can never run.", blocked_text(*queue));
+    add(std::move(finding));
+  }
+}
+
+// Memory, as the runtime hands it out.
+
+void World::attach(Arena& arena) {
+  const Lock lock(mutex_);
+  arenas_.push_back(&arena);
+}
+
+void World::detach(Arena& arena) noexcept {
+  const Lock lock(mutex_);
+  std::erase(arenas_, &arena);
+}
+
+void World::given_back(Bytes bytes, bool known) noexcept {
+  const Lock lock(mutex_);
+  if (known) {
+    shadow_.forget(bytes);
+    by_address_.erase(by_address_.lower_bound(bytes.begin), by_address_.lower_bound(bytes.end));
+    return;
+  }
+  Finding finding;
+  finding.kind = FindingKind::double_release;
+  finding.message =
+      fmt::format("{} bytes are given back that nobody has.", bytes.end - bytes.begin);
+  add(std::move(finding));
+}
+
+void World::allocated(const Allocation& allocation, MemoryKind kind, std::uintptr_t home,
+                      Site site) noexcept {
+  const Lock lock(mutex_);
+  if (noting_) effects_.pools = true;
+  const Live live{numbers_++, allocation.address, allocation.size_bytes, true};
+  allocations_[allocation.id.value] = live;
+  ++live_;
+  if (allocation.size_bytes != 0) by_address_[allocation.address] = allocation.id.value;
+  if (kind == MemoryKind::host)
+    check_host({allocation.address, allocation.address + allocation.size_bytes}, true,
+               allocation.id.value, site);
+  if (trace_ == nullptr) return;
+  TraceEvent& event = record(TraceKind::allocate);
+  event.buffer = live.number;
+  event.size_bytes = live.size_bytes;
+  event.file = file_name(site.file_name());
+  event.line = site.line();
+  for (const Arena* const arena : arenas_)
+    if (arena->contains(live.address)) event.offset = live.address - arena->first();
+  for (const auto& queue : queues_)
+    if (queue && queue->native_id() == home) event.lane = queue->lane();
+}
+
+void World::staged(std::uint64_t address, std::uint64_t size_bytes) noexcept {
+  const Lock lock(mutex_);
+  if (noting_) effects_.pools = true;
+  check_host({address, address + size_bytes}, true, 0, {});
+}
+
+void World::dropped(const Allocation& allocation) noexcept {
+  const Lock lock(mutex_);
+  const auto found = allocations_.find(allocation.id.value);
+  if (found == allocations_.end()) return;
+  if (noting_) effects_.pools = true;
+  if (!std::exchange(found->second.alive, false)) {
+    Finding finding;
+    finding.kind = FindingKind::double_release;
+    finding.message = fmt::format("b{} is dropped twice.", found->second.number);
+    add(std::move(finding));
+    return;
+  }
+  --live_;
+  if (trace_ != nullptr) record(TraceKind::drop).buffer = found->second.number;
+  // What has the address no more is never asked for again: tasks on it are known by their users.
+  const auto at = by_address_.find(found->second.address);
+  if (!options_.explored && (at == by_address_.end() || at->second != allocation.id.value))
+    allocations_.erase(found);
+}
+
+void World::view_opened(const Access& access, std::uint64_t ticket, Site site) noexcept {
+  const Lock lock(mutex_);
+  const Bytes bytes{access.address(), access.address() + access.row_bytes};
+  const std::uint64_t owner =
+      allocations_.count(access.allocation->id.value) != 0 ? access.allocation->id.value : 0;
+  check_host(bytes, access.writes(), owner, site);
+  views_.push_back({ticket, bytes, access.writes(), owner, site});
+  if (noting_) effects_.bytes.push_back({bytes.begin, bytes.end, access.writes()});
+  if (trace_ == nullptr) return;
+  TraceEvent& event = record(TraceKind::map);
+  const FindingSide side = host_side(access.mode, bytes, site);
+  event.buffer = side.buffer;
+  event.offset = side.begin;
+  event.size_bytes = bytes.end - bytes.begin;
+  event.file = side.file;
+  event.line = side.line;
+}
+
+void World::view_closed(std::uint64_t ticket) noexcept {
+  const Lock lock(mutex_);
+  const auto found = std::find_if(views_.begin(), views_.end(),
+                                  [ticket](const View& view) { return view.ticket == ticket; });
+  if (found == views_.end()) return;
+  const View view = *found;
+  views_.erase(found);
+  if (view.writes) {
+    shadow_.write(view.bytes, view.owner);
+    for (Arena* const arena : arenas_)
+      if (arena->expected() != nullptr && arena->contains(view.bytes.begin))
+        std::memcpy(arena->expected() + (view.bytes.begin - arena->first()),
+                    reinterpret_cast<const std::byte*>(view.bytes.begin),
+                    view.bytes.end - view.bytes.begin);
+  }
+  if (trace_ == nullptr) return;
+  TraceEvent& event = record(TraceKind::unmap);
+  event.buffer = host_side(AccessMode::read, view.bytes, view.site).buffer;
+}
+
+// Each has two kinds of memory.
+std::size_t World::devices_alive() const noexcept {
+  const Lock lock(mutex_);
+  return arenas_.size() / 2;
+}
+
+std::uint64_t World::bytes_alive() const noexcept {
+  const Lock lock(mutex_);
+  std::uint64_t bytes = 0;
+  for (const Arena* const arena : arenas_) bytes += arena->alive_bytes();
+  return bytes;
+}
+
+// Records.
+
+TraceEvent& World::record(TraceKind kind) {
+  TraceEvent& event = trace_->emplace_back();
+  event.kind = kind;
+  event.lane = kHostLane - me();
+  event.time_ns = now_ns();
+  return event;
+}
+
+void World::record_submit(const Queue& queue, const Op& op) {
+  TraceEvent& event = record(TraceKind::submit);
+  event.lane = queue.lane();
+  event.serial = op.user->serial;
+  event.task = op.kind;
+  event.raw = op.raw;
+  event.text = op.user->what;
+  event.file = file_name(op.user->site.file_name());
+  event.line = op.user->site.line();
+  for (const OpAccess& access : op.accesses) {
+    const auto live = allocations_.find(access.owner);
+    event.accesses.push_back({live == allocations_.end() ? -1 : live->second.number, access.mode,
+                              access.offset, access.row_bytes, access.rows, access.pitch});
+  }
+}
+
+}  // namespace thalweg::sim

@@ -1,0 +1,504 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tasks: how they come in, how one runs, and what is noted of it.
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "backend/host_work.hpp"
+#include "backends/sim/kernel.hpp"
+#include "backends/sim/world.hpp"
+#include "base/callback.hpp"
+#include "thalweg/base/log.hpp"
+#include "thalweg/base/no_wait.hpp"
+
+namespace thalweg::sim {
+namespace {
+
+using Kind = neutral::TaskKind;
+
+// Durations on the virtual clock, made up: a fixed cost, and bytes a nanosecond.
+constexpr std::uint64_t kTaskNs = 2'000;
+constexpr std::uint64_t kHostFunctionNs = 5'000;
+constexpr std::uint64_t kTurnNs = 100;
+constexpr std::uint64_t kBytesPerNs = 16;
+constexpr std::uint64_t kSlower = 1'000;
+constexpr std::uint64_t kSubmitNs = 100;
+
+constexpr std::size_t kRememberedMax = 4096;
+
+thread_local Queue* native_queue = nullptr;
+
+std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
+  hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+  return hash ^ (hash >> 32);
+}
+
+std::uint64_t hash_bytes(std::uint64_t hash, const std::byte* bytes, std::size_t count) noexcept {
+  for (; count >= 8; bytes += 8, count -= 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, bytes, 8);
+    hash = mix(hash, word);
+  }
+  std::uint64_t rest = count;
+  for (std::size_t i = 0; i != count; ++i) rest = rest << 8 | static_cast<std::uint64_t>(bytes[i]);
+  return mix(hash, rest);
+}
+
+bool copies(Kind kind) noexcept {
+  return kind == Kind::copy || kind == Kind::upload || kind == Kind::read_back;
+}
+
+std::uint64_t duration(const Op& op) noexcept {
+  std::uint64_t bytes = 0;
+  for (const OpAccess& access : op.accesses) bytes += access.rows * access.row_bytes;
+  switch (op.kind) {
+    case Kind::host:
+    case Kind::native:
+      return kHostFunctionNs + bytes / kBytesPerNs;
+    case Kind::fill:
+    case Kind::copy:
+    case Kind::upload:
+    case Kind::read_back:
+    case Kind::kernel:
+    case Kind::indirect:
+      return kTaskNs + bytes / kBytesPerNs;
+    default:
+      return kTurnNs;
+  }
+}
+
+// In reports of failures, as other backends have it.
+std::string_view kind_name(const Op& op) noexcept {
+  switch (op.kind) {
+    case Kind::kernel:
+    case Kind::indirect:
+      return "Kernel";
+    case Kind::host:
+      return "Host function";
+    case Kind::native:
+      return "Native work";
+    default:
+      return "A task";
+  }
+}
+
+std::string describe(const neutral::Task& task) {
+  const auto named = [&task](std::string_view what) {
+    return task.name.empty() ? std::string(what) : fmt::format("{} `{}`", what, task.name);
+  };
+  switch (task.kind) {
+    case Kind::kernel:
+    case Kind::indirect:
+      return fmt::format("kernel `{}`", task.code->name());
+    case Kind::host:
+      return named("host function");
+    case Kind::native:
+      return named("native work");
+    case Kind::empty:
+      return task.accesses.empty() ? "turn" : "touch";
+    default:
+      return std::string(thalweg::name(task.kind));
+  }
+}
+
+}  // namespace
+
+Queue* World::running_native() noexcept { return native_queue; }
+
+// Faults.
+
+Result<void> World::call(FaultSite site) {
+  const Lock lock(mutex_);
+  if (lost_) return Error(ErrorKind::device_lost, "The simulated device is lost.");
+  if (!options_.faults.hit(site)) return {};
+  Error refusal = options_.faults.refusal(site);
+  if (trace_ != nullptr) record(TraceKind::refuse).text = refusal.message();
+  return refusal;
+}
+
+// Coming in.
+
+Op& World::take_op() {
+  if (free_ops_.empty()) {
+    ops_.push_back(std::make_unique<Op>());
+    return *ops_.back();
+  }
+  Op* const op = free_ops_.back();
+  free_ops_.pop_back();
+  return *op;
+}
+
+void World::release(Op* op) noexcept { free_ops_.push_back(op); }
+
+void World::copy_task(Op& op, const neutral::Task& task) {
+  for (const Access& access : task.accesses) {
+    const auto known = allocations_.find(access.allocation->id.value);
+    op.accesses.push_back({access.address(), access.row_bytes,
+                           access.row_bytes == 0 ? 0 : access.rows, access.pitch, access.mode,
+                           known != allocations_.end() ? access.allocation->id.value : 0,
+                           access.offset});
+  }
+  if (task.kind == Kind::fill) {
+    op.pattern[0] = task.pattern[0];
+    op.pattern[1] = task.pattern[1];
+    op.pattern_bytes = task.pattern_bytes;
+  }
+  if (task.kind == Kind::upload || task.kind == Kind::read_back) {
+    op.host_source = task.host_source;
+    op.host_target = task.host_target;
+    op.host_pitch = task.host_pitch;
+  }
+  if (task.kind == Kind::wait || task.kind == Kind::signal) {
+    op.timeline = Ref<neutral::Timeline>::share(task.timeline);
+    op.timeline_value = task.value;
+  }
+  op.code = task.code;
+  op.extent = task.extent;
+  op.arguments.assign(task.arguments.begin(), task.arguments.end());
+  if (task.function != nullptr) op.function = std::move(*task.function);
+  if (task.time != nullptr) op.time = Ref<neutral::Stamp>::share(task.time);
+  if (task.completion != nullptr) op.completion = Ref<neutral::Completion>::share(task.completion);
+  if (task.stop != nullptr) op.stop = *task.stop;
+}
+
+// Waits that ride on the op.
+void World::add_waits(Queue& queue, Op& op) {
+  for (const auto& [place, point] : queue.state.owed) {
+    Queue* const source = queue_of(point.queue());
+    if (source == nullptr || source->state.done >= place.position) {
+      // It is over already, and comes before this one all the same.
+      const VectorClock* const clock =
+          source != nullptr ? source->clock_of(point.serial().value) : nullptr;
+      if (clock != nullptr) op.knows.join(*clock);
+      if (source == nullptr) op.knows.join(gone_[point.queue()]);
+      continue;
+    }
+    const std::size_t at = place.position - source->state.done - 1;
+    Op* const waited = source->state.pending[at];
+    waited->dependents.push_back(&op);
+    op.waits.push_back(place);
+    ++op.waits_left;
+  }
+  queue.state.owed.clear();
+  op.foreign.swap(queue.state.owed_foreign);
+  queue.state.owed_foreign.clear();
+}
+
+Op& World::enqueue(Queue& queue, Kind kind, std::string_view what, std::source_location site) {
+  Op& op = take_op();
+  op.kind = kind;
+  auto user = std::make_shared<User>();
+  user->what = what;
+  user->stream = queue.name();
+  user->lane = queue.lane();
+  user->slot = queue.slot();
+  user->position = ++queue.state.enqueued;
+  user->site = site;
+  op.order = submissions_++;
+  op.actor = me();
+  if (options_.explored) submitters_.push_back(op.actor);
+  op.knows = knowledge();
+  // Whoever enqueues from inside a task does so before the task's end.
+  if (options_.explored && running_op_ != nullptr)
+    op.knows.set(running_op_->user->slot, running_op_->user->position - 1);
+  if (host_step_) move_time(now_ns() + kSubmitNs);
+  op.ready_ns = now_ns();
+  add_waits(queue, op);
+  op.user = std::move(user);
+  queue.state.pending.push_back(&op);
+  if (noting_) effects_.enqueued.push_back({queue.process(), op.user->position});
+  return op;
+}
+
+Result<void> World::append(Queue& queue, const neutral::Task& task, Serial serial) {
+  if (task.kind != Kind::last) {
+    THALWEG_TRY(call(site_of(task.kind)));
+    if (task.code != nullptr) {
+      const bool first = [&] {
+        const Lock lock(mutex_);
+        return compiled_.emplace(task.code, true).second;
+      }();
+      if (Result<void> compiled = first ? call(FaultSite::compile) : Result<void>(); !compiled) {
+        const Lock lock(mutex_);
+        compiled_.erase(task.code);
+        return compiled;
+      }
+    }
+  }
+  const Lock lock(mutex_);
+  Op& op = enqueue(queue, task.kind, describe(task), task.site);
+  const_cast<User&>(*op.user).name = task.code != nullptr ? task.code->name() : task.name;
+  copy_task(op, task);
+  op.fails = task.kind != Kind::last && options_.faults.hit(FaultSite::run);
+  op.duration_ns = duration(op) * (queue.state.slow ? kSlower : 1);
+  const_cast<User&>(*op.user).serial = queue.shown(serial.value);
+  queue.state.published = serial.value;
+  queue.state.positions.push_back(op.user->position);
+  queue.state.ending = queue.state.ending || task.kind == Kind::last;
+  if (trace_ != nullptr && task.kind != Kind::last) record_submit(queue, op);
+  moved_.notify_all();
+  return {};
+}
+
+void World::append_raw(Queue& queue, std::string_view what, UniqueFunction work,
+                       std::source_location site) {
+  {
+    const Lock lock(mutex_);
+    Op& op = enqueue(queue, Kind::native, fmt::format("raw work `{}`", what), site);
+    const_cast<User&>(*op.user).raw = true;
+    const_cast<User&>(*op.user).serial = queue.shown(queue.state.published);
+    op.raw = true;
+    op.function = std::move(work);
+    op.duration_ns = duration(op);
+    if (trace_ != nullptr) record_submit(queue, op);
+    moved_.notify_all();
+  }
+  announce(queue);
+}
+
+void World::owe(Queue& queue, order::Point point) {
+  const Lock lock(mutex_);
+  const Queue* const source = queue_of(point.queue());
+  if (source == nullptr) {
+    queue.state.owed_foreign.push_back(point);
+    return;
+  }
+  const std::uint32_t position = source->position_of(point.serial().value);
+  if (position != 0) queue.state.owed.push_back({{source->process(), position}, point});
+  if (trace_ == nullptr) return;
+  TraceEvent& event = record(TraceKind::wait);
+  event.lane = queue.lane();
+  event.serial = queue.shown(queue.state.published + 1);
+  event.other_lane = source->lane();
+  event.other_serial = source->shown(point.serial().value);
+}
+
+// Running.
+
+void World::step(Process process, Lock& lock) {
+  if (process == kCallbacks) return run_callback(lock);
+  run_op(*queues_[process - kFirstQueue], lock);
+}
+
+void World::run_callback(Lock& lock) {
+  UniqueFunction function = std::move(callbacks_.front().function);
+  callback_knows_ = std::move(callbacks_.front().knows);
+  callbacks_.pop_front();
+  in_callback_ = true;
+  noting_ = choosing() && schedule_->wants_effects();
+  host_step_ = false;
+  effects_.clear();
+  effects_.process = kCallbacks;
+  effects_.program = true;
+  effects_.done = {kCallbacks, ++callbacks_run_};
+  running_ = std::this_thread::get_id();
+  lock.unlock();
+  {
+    const NoWaitScope no_wait;
+    call_reporting(function);
+    function = {};
+  }
+  lock.lock();
+  in_callback_ = false;
+  // It may have told the host, by a variable.
+  host_knows_.join(callback_knows_);
+  running_ = std::thread::id();
+  if (noting_) schedule_->happened(effects_);
+  noting_ = false;
+  moved_.notify_all();
+}
+
+// The task's turn has come: its clock, its time, what it touches.
+void World::begin(Queue& queue, Op& op) {
+  op.knows.join(queue.state.knows);
+  if (op.kind == Kind::wait) {
+    if (const auto raised = timelines_.find(op.timeline.get()); raised != timelines_.end()) {
+      op.knows.join(raised->second.knows);
+      op.ready_ns = std::max(op.ready_ns, raised->second.time_ns);
+    }
+  }
+  op.knows.set(queue.slot(), op.user->position);
+  std::uint64_t start = std::max(queue.state.end_ns, op.ready_ns);
+  if (!engines_.empty() && copies(op.kind)) {
+    const auto engine = std::min_element(engines_.begin(), engines_.end());
+    start = std::max(start, *engine);
+    *engine = start + op.duration_ns;
+  }
+  queue.state.end_ns = start + op.duration_ns;
+  if (!own_clock_) queue.state.end_ns = std::max(queue.state.end_ns, now_ns());
+}
+
+void World::note_effects(const Queue& queue, const Op& op) {
+  effects_.clear();
+  effects_.process = queue.process();
+  effects_.done = {queue.process(), op.user->position};
+  effects_.program = op.runs_program();
+  effects_.any_bytes = op.runs_program();
+  // What the end of a stream gives back, the host may take.
+  effects_.pools = op.kind == Kind::last && live_actors_ != 0;
+  effects_.engine = !engines_.empty() && copies(op.kind);
+  effects_.awaited = op.waits;
+  for (const OpAccess& access : op.accesses)
+    for (std::uint64_t row = 0; row != access.rows; ++row)
+      effects_.bytes.push_back(
+          {access.bytes(row).begin, access.bytes(row).end, access.mode != AccessMode::read});
+  if (op.kind == Kind::wait)
+    effects_.marks.push_back({op.timeline.get(), 0, op.timeline_value, false});
+  if (op.kind == Kind::signal)
+    effects_.marks.push_back({op.timeline.get(), op.timeline->value(), op.timeline_value, true});
+}
+
+void World::run_op(Queue& queue, Lock& lock) {
+  Op& op = *queue.state.pending.front();
+  noting_ = choosing() && schedule_->wants_effects();
+  host_step_ = false;
+  if (noting_) note_effects(queue, op);
+  if (options_.faults.hit(FaultSite::lost)) lost_ = true;
+  begin(queue, op);
+  const bool stopped = op.stop.stop_requested();
+  std::optional<Error> error;
+  if (lost_ && op.kind != Kind::last)
+    error = options_.faults.refusal(FaultSite::lost);
+  else if (stopped)
+    error = backend::stopped(kind_name(op), op.user->name, op.user->site);
+  else if (op.fails)
+    error = options_.faults.refusal(FaultSite::run).at(op.user->site);
+  if (!error) {
+    if (op.opaque()) compare_memory(op, true);
+    check_accesses(op);
+    running_ = std::this_thread::get_id();
+    Queue* const outer = native_queue;
+    native_queue = op.kind == Kind::native && !op.raw ? &queue : outer;
+    const std::uint64_t now = queue.state.end_ns;
+    running_op_ = &op;
+    lock.unlock();
+    Ran ran = run_body(op, now);
+    op.function = {};
+    lock.lock();
+    running_op_ = nullptr;
+    native_queue = outer;
+    if (op.runs_program()) host_knows_.join(op.knows);
+    error = std::move(ran.error);
+    if (ran.unwritten.end != 0) broken_out(op, ran.unwritten);
+    finish(queue, op);
+  }
+  running_ = std::this_thread::get_id();
+  pass(queue, op, error, lock);
+}
+
+// The memory after the task.
+void World::finish(Queue& queue, Op& op) {
+  if (op.kind == Kind::signal) {
+    Raised& raised = timelines_[op.timeline.get()];
+    raised.knows.join(op.knows);
+    raised.time_ns = std::max(raised.time_ns, queue.state.end_ns);
+  }
+  accept_writes(op);
+  if (op.opaque()) compare_memory(op, false);
+  note_output(op);
+}
+
+// Tells everybody that the task is over. The queue may be gone behind it.
+void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) {
+  const bool last = op.kind == Kind::last;
+  queue.state.knows = op.knows;
+  queue.state.pending.pop_front();
+  queue.state.done = op.user->position;
+  done_.set(queue.slot(), op.user->position);
+  for (Op* const dependent : op.dependents) {
+    --dependent->waits_left;
+    dependent->knows.join(op.knows);
+    dependent->ready_ns = std::max(dependent->ready_ns, queue.state.end_ns);
+  }
+  const std::uint64_t end_ns = queue.state.end_ns;
+  std::vector<Finding> reports = take_reports();
+  const bool counted = !op.raw;
+  const std::uint64_t serial =
+      counted ? queue.state.remembered + queue.state.ends.size() : queue.state.published;
+  if (counted) {
+    queue.state.ends.push_back(end_ns);
+    if (options_.explored) queue.state.clocks.push_back(op.knows);
+    if (queue.state.ends.size() > kRememberedMax) {
+      queue.state.ends.pop_front();
+      if (options_.explored) queue.state.clocks.pop_front();
+      queue.state.positions.pop_front();
+      ++queue.state.remembered;
+    }
+  }
+  if (trace_ != nullptr && !last) {
+    TraceEvent& event = record(TraceKind::run);
+    event.lane = queue.lane();
+    event.serial = op.user->serial;
+    event.task = op.kind;
+    event.raw = op.raw;
+    event.duration_ns = op.duration_ns;
+    event.time_ns = end_ns - op.duration_ns;
+    if (error) event.text = thalweg::name(error->kind());
+  }
+  knowledge_at_end_ = op.knows;
+  backend::Progress& progress = queue.progress();
+  neutral::Completion* const completion = op.completion.get();
+  lock.unlock();
+  to_sink(reports);
+  if (error) {
+    error->kind() == ErrorKind::cancelled ? count_cancelled() : count_failed();
+    if (completion == nullptr && error->kind() != ErrorKind::cancelled)
+      thalweg::detail::to_error_sink(*error);
+  }
+  if (!last && completion != nullptr) completion->complete(error ? &*error : nullptr);
+  if (counted) progress.passed(Serial{serial});
+  if (last && completion != nullptr) completion->complete(nullptr);
+  op.clear();
+  lock.lock();
+  release(&op);
+  running_ = std::thread::id();
+  if (noting_) schedule_->happened(effects_);
+  noting_ = false;
+  moved_.notify_all();
+}
+
+void World::note_output(const Op& op) {
+  if (!options_.explored || op.kind == Kind::last || op.raw) return;
+  Output output;
+  output.order = op.order;
+  output.actor = op.actor;
+  output.user = op.user;
+  output.shape =
+      mix(mix(static_cast<std::uint64_t>(op.kind), static_cast<std::uint64_t>(op.user->lane)),
+          op.user->serial);
+  for (const OpAccess& access : op.accesses)
+    for (std::uint64_t row = 0; access.writes() && row != access.rows; ++row)
+      shadow_.for_written(access.bytes(row), [&](Bytes bytes) {
+        output.bytes = hash_bytes(output.bytes, reinterpret_cast<const std::byte*>(bytes.begin),
+                                  bytes.end - bytes.begin);
+      });
+  if (op.kind == Kind::read_back)
+    for (std::uint64_t row = 0; row != op.accesses[0].rows; ++row)
+      output.bytes =
+          hash_bytes(output.bytes, op.host_target + row * op.host_pitch, op.accesses[0].row_bytes);
+  if (output.bytes != 0) outputs_.push_back(std::move(output));
+}
+
+void World::observe(std::uint64_t value) {
+  const Lock lock(mutex_);
+  observed_ = mix(observed_, value);
+}
+
+backend::DriverCounters World::counters() const noexcept {
+  backend::DriverCounters counters;
+  counters.tasks_failed = failed_.load(std::memory_order_relaxed);
+  counters.tasks_cancelled = cancelled_.load(std::memory_order_relaxed);
+  return counters;
+}
+
+void World::call_later(UniqueFunction function) noexcept {
+  const Lock lock(mutex_);
+  callbacks_.push_back({std::move(function), knowledge_at_end_});
+  if (noting_) effects_.enqueued.push_back({kCallbacks, ++callbacks_added_});
+  moved_.notify_all();
+}
+
+}  // namespace thalweg::sim

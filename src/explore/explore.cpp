@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "thalweg/explore.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <set>
+
+#include "explore/minimise.hpp"
+#include "explore/run.hpp"
+#include "explore/search.hpp"
+#include "os/real_clock.hpp"
+
+namespace thalweg {
+namespace explore_detail {
+namespace {
+
+constexpr std::uint64_t kRunsBetweenReports = 64;
+
+Error refused(std::string text, std::source_location site) {
+  return Error(ErrorKind::invalid_argument, std::move(text), site);
+}
+
+std::uint64_t mixed(std::uint64_t seed, std::uint64_t index) noexcept {
+  return sim::Random(seed * 0x9e3779b97f4a7c15u + index).next();
+}
+
+// One call of explore().
+class Explorer {
+ public:
+  Explorer(const ExploreOptions& options, const ExploreProgram& program, sim::Settings settings,
+           Choices replayed)
+      : options_(options),
+        program_(program),
+        settings_(std::move(settings)),
+        replayed_(std::move(replayed)),
+        search_(options.reduce, options.preemptions_max),
+        began_(os::RealClock().now()) {}
+
+  Result<Exploration> explore() {
+    THALWEG_TRY(run_sequential());
+    while (!ended_) THALWEG_TRY(run_next());
+    result_.outcomes.assign(outcomes_.begin(), outcomes_.end());
+    if (result_.finding_run && options_.minimise) {
+      THALWEG_TRY(minimise());
+    }
+    if (options_.trace) THALWEG_TRY(keep_trace());
+    return std::move(result_);
+  }
+
+ private:
+  RunSetup setup(bool trace) const {
+    return {&program_, &settings_, options_.device, result_.runs, options_.steps_max, trace};
+  }
+
+  // What the others are held against.
+  Result<void> run_sequential() {
+    THALWEG_TRY_ASSIGN(RunResult run, run_once(setup(false), {}));
+    sequential_ = run.outputs;
+    steps_expected_ = run.choices.size() + 1;
+    if (options_.search != Search::exhaustive) return take(std::move(run));
+    // It is among those of the search.
+    return {};
+  }
+
+  std::unique_ptr<sim::Schedule> next_schedule() {
+    const std::uint64_t seed = mixed(options_.seed, result_.runs);
+    switch (options_.search) {
+      case Search::random:
+        return std::make_unique<sim::UniformSchedule>(seed);
+      case Search::priorities:
+        return std::make_unique<Priorities>(seed, options_.changes, steps_expected_);
+      case Search::replay:
+        return std::make_unique<Replay>(replayed_);
+      default:
+        return std::make_unique<Borrowed>(search_);
+    }
+  }
+
+  Result<void> run_next() {
+    search_.begin_run();
+    THALWEG_TRY_ASSIGN(RunResult run, run_once(setup(false), [this](const sim::World&) {
+                         return next_schedule();
+                       }));
+    steps_expected_ = std::max<std::uint64_t>(steps_expected_, run.choices.size());
+    THALWEG_TRY(compare(run));
+    THALWEG_TRY(take(std::move(run)));
+    if (options_.search == Search::replay) end("");
+    if (options_.search == Search::exhaustive && !ended_) go_on_searching();
+    return {};
+  }
+
+  void go_on_searching() {
+    if (search_.redundant()) ++result_.redundant;
+    if (search_.diverged())
+      return end("the program did other things in a run that began like another one");
+    if (search_.next_run()) return;
+    if (search_.bounded())
+      return end(fmt::format("at most {} preemptions", *options_.preemptions_max));
+    end("");
+  }
+
+  // Several actors: their calls took effect in an order that is this run's own.
+  Result<void> compare(RunResult& run) {
+    if (program_.actors.size() <= 1) {
+      compare_contents(run, sequential_);
+      return {};
+    }
+    THALWEG_TRY_ASSIGN(const RunResult alike,
+                       run_once(setup(false), [&run](const sim::World& world) {
+                         return std::make_unique<Sequential>(world, &run.submitters);
+                       }));
+    if (alike.submitters == run.submitters) compare_contents(run, alike.outputs);
+    return {};
+  }
+
+  Result<void> take(RunResult run) {
+    outcomes_.insert(outcome_of(run));
+    result_.steps += run.steps;
+    result_.steps_max = std::max(result_.steps_max, run.steps);
+    over_limit_ = over_limit_ || run.over_limit;
+    for (Finding& finding : run.findings) add(std::move(finding), run.choices);
+    ++result_.runs;
+    if (!result_.findings.empty() && options_.stop_at_finding) {
+      end("the first finding");
+    } else if (result_.runs >= options_.runs_max && options_.search != Search::replay) {
+      end(fmt::format("at most {} runs", options_.runs_max));
+    } else {
+      report();
+    }
+    return {};
+  }
+
+  void add(Finding finding, const Choices& choices) {
+    const bool known = result_.finding_run && *result_.finding_run != result_.runs &&
+                       (options_.stop_at_finding ||
+                        std::any_of(result_.findings.begin(), result_.findings.end(),
+                                    [&](const Finding& old) { return old.kind == finding.kind; }));
+    if (known) return;
+    if (!result_.finding_run) {
+      result_.finding_run = result_.runs;
+      choices_ = choices;
+    }
+    result_.findings.push_back(std::move(finding));
+  }
+
+  void report() {
+    if (result_.runs % kRunsBetweenReports != 0) return;
+    const std::chrono::nanoseconds elapsed = os::RealClock().now() - began_;
+    if (options_.time_limit && elapsed >= *options_.time_limit)
+      return end(fmt::format("a time limit of {} s",
+                             std::chrono::duration<double>(*options_.time_limit).count()));
+    if (options_.progress && !options_.progress({result_.runs, result_.findings.size(), elapsed}))
+      end("it was interrupted");
+  }
+
+  void end(std::string why) {
+    ended_ = true;
+    if (why.empty() && over_limit_)
+      why = fmt::format("at most {} steps in a run", options_.steps_max);
+    if (why.empty() && options_.search != Search::exhaustive) why = "one run";
+    result_.complete = why.empty();
+    result_.bounded_by = std::move(why);
+  }
+
+  Result<void> minimise() {
+    THALWEG_TRY_ASSIGN(
+        Minimised minimised,
+        explore_detail::minimise(setup(false), choices_, result_.findings.front(), sequential_));
+    choices_ = std::move(minimised.choices);
+    result_.minimising_runs = minimised.runs;
+    return {};
+  }
+
+  Result<void> keep_trace() {
+    result_.schedule = to_text(choices_);
+    THALWEG_TRY_ASSIGN(RunResult run, run_once(setup(true), [this](const sim::World&) {
+                         return std::make_unique<Replay>(choices_);
+                       }));
+    result_.trace = std::move(run.trace);
+    return {};
+  }
+
+  // A schedule that is somebody else's.
+  class Borrowed final : public sim::Schedule {
+   public:
+    explicit Borrowed(sim::Schedule& inner) noexcept : inner_(inner) {}
+    std::size_t choose(std::span<const Process> ready, Process last) override {
+      return inner_.choose(ready, last);
+    }
+    bool wants_effects() const noexcept override { return inner_.wants_effects(); }
+    void happened(const sim::Effects& effects) override { inner_.happened(effects); }
+
+   private:
+    sim::Schedule& inner_;
+  };
+
+  const ExploreOptions& options_;
+  const ExploreProgram& program_;
+  const sim::Settings settings_;
+  const Choices replayed_;
+  Exhaustive search_;
+  const std::chrono::nanoseconds began_;
+  Exploration result_;
+  std::vector<sim::Output> sequential_;
+  std::uint64_t steps_expected_ = 1;
+  std::set<std::uint64_t> outcomes_;
+  Choices choices_;
+  bool ended_ = false;
+  bool over_limit_ = false;
+};
+
+Result<void> check_program(const ExploreProgram& program, std::source_location site) {
+  if (program.actors.empty())
+    return refused("A program without actors has nothing to explore.", site);
+  if (program.actors.size() > sim::kActorsMax)
+    return refused(fmt::format("A program of {} actors is explored; the limit is {}.",
+                               program.actors.size(), sim::kActorsMax),
+                   site);
+  for (const ExploreProgram::Function& actor : program.actors)
+    if (!actor) return refused("An actor is an empty function.", site);
+  return {};
+}
+
+}  // namespace
+
+Result<sim::Settings> settings_of(std::string_view device, std::source_location site) {
+  THALWEG_TRY_ASSIGN(const device_name::DeviceName name, device_name::parse_name(device, site));
+  if (name.backend != "sim")
+    return refused(fmt::format("Device `{}` is of backend `{}`; only simulated ones are explored.",
+                               device, name.backend),
+                   site);
+  return sim::apply(name, {}, site);
+}
+
+}  // namespace explore_detail
+
+Result<Exploration> explore(const ExploreOptions& options, const ExploreProgram& program,
+                            std::source_location site) {
+  using namespace explore_detail;
+  THALWEG_TRY(check_program(program, site));
+  THALWEG_TRY_ASSIGN(sim::Settings settings, settings_of(options.device, site));
+  if (options.runs_max == 0 || options.steps_max == 0)
+    return refused("runs_max and steps_max of an exploration are at least 1.", site);
+  if (options.search != Search::replay && !options.schedule.empty())
+    return refused("A schedule is given to a search that is no replay.", site);
+  THALWEG_TRY_ASSIGN(Choices replayed, choices_from(options.schedule, site));
+  return Explorer(options, program, std::move(settings), std::move(replayed)).explore();
+}
+
+Result<Exploration> explore(const ExploreOptions& options,
+                            const std::function<void(ExploreRun&)>& program,
+                            std::source_location site) {
+  ExploreProgram one;
+  one.actors.push_back(program);
+  return explore(options, one, site);
+}
+
+Result<void> enqueue_raw(NativeHandle handle, std::string_view name, std::function<void()> work,
+                         std::source_location site) {
+  if (!work) return explore_detail::refused("Raw work is an empty function.", site);
+  sim::Queue* const inside = sim::World::running_native();
+  if (inside != nullptr && inside->native_id() == handle.value) {
+    work();
+    return {};
+  }
+  const auto [world, queue] = sim::World::find_native(handle.value);
+  if (queue == nullptr)
+    return Error(ErrorKind::not_found,
+                 fmt::format("No simulated queue has the handle {}.", handle.value), site);
+  world->append_raw(*queue, name, std::move(work), site);
+  return {};
+}
+
+}  // namespace thalweg

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "explore/run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <exception>
+#include <set>
+
+#include "thalweg/runtime/open.hpp"
+
+namespace thalweg::explore_detail {
+namespace {
+
+Result<Device> open_in(const std::shared_ptr<sim::World>& world, std::string_view name,
+                       const sim::Settings& settings, std::source_location site) {
+  auto backend = sim::Backend::create(world, settings.device);
+  if (!backend) return std::move(backend).error().at(site);
+  runtime::OpenOptions options;
+  options.backend = "sim";
+  options.name = name;
+  options.skip_passed = settings.skip_passed;
+  options.strict_events = settings.strict_events;
+  options.clock = world->clock();
+  return runtime::open(*std::move(backend), options, site);
+}
+
+class Run final : public ExploreRun {
+ public:
+  Run(const RunSetup& setup, std::shared_ptr<sim::World> world, Device device) noexcept
+      : setup_(setup), world_(std::move(world)), device_(std::move(device)) {}
+
+  const Device& device() const noexcept override { return device_; }
+  std::uint64_t index() const noexcept override { return setup_.index; }
+
+  Result<Device> open(std::string_view name, std::source_location site) override {
+    THALWEG_TRY_ASSIGN(const device_name::DeviceName parsed, device_name::parse_name(name, site));
+    if (parsed.backend != "sim")
+      return Error(ErrorKind::invalid_argument,
+                   fmt::format("`{}` is no simulated device: only those take part.", name), site);
+    THALWEG_TRY_ASSIGN(const sim::Settings settings, sim::apply(parsed, {}, site));
+    return open_in(world_, name, settings, site);
+  }
+
+  void check(bool holds, std::string_view claim, std::source_location site) override {
+    if (holds) return;
+    Finding finding;
+    finding.kind = FindingKind::check;
+    finding.first.what = claim;
+    finding.first.file = file_name(site.file_name());
+    finding.first.line = site.line();
+    finding.message = fmt::format("The program's check does not hold: {} ({}:{}).", claim,
+                                  finding.first.file, finding.first.line);
+    world_->report(std::move(finding));
+  }
+
+  void observe(std::uint64_t value) override { world_->observe(value); }
+
+  // Calls a function of the program's. What it throws is a finding.
+  void call(const ExploreProgram::Function& function) {
+    if (!function) return;
+    std::string what;
+    try {
+      function(*this);
+      return;
+    } catch (const std::exception& thrown) {
+      const char* const text = thrown.what();
+      what = text != nullptr ? text : "no text";
+    } catch (...) {
+      what = "something that is no std::exception";
+    }
+    Finding finding;
+    finding.kind = FindingKind::error;
+    finding.message = fmt::format("The program ends with an exception: {}.", what);
+    world_->report(std::move(finding));
+  }
+
+ private:
+  const RunSetup& setup_;
+  const std::shared_ptr<sim::World> world_;
+  Device device_;
+};
+
+// Everything was dropped, and all that could run has run.
+void check_leaks(sim::World& world) {
+  const bool stuck =
+      std::any_of(world.findings().begin(), world.findings().end(), [](const Finding& finding) {
+        return finding.kind == FindingKind::never_ran || finding.kind == FindingKind::deadlock;
+      });
+  // What can never run keeps its stream and its device.
+  if (stuck || world.devices_alive() == 0) return;
+  Finding finding;
+  finding.kind = FindingKind::leak;
+  const std::size_t streams = world.queues_alive();
+  const std::size_t buffers = world.allocations_alive();
+  finding.message = streams + buffers == 0
+                        ? "The program's end leaves a device alive: somebody holds a handle to it."
+                        : fmt::format("The program's end leaves {} streams and {} buffers alive.",
+                                      streams, buffers);
+  world.report(std::move(finding));
+}
+
+void run_actors(Run& run, sim::World& world, const ExploreProgram& program) {
+  std::vector<std::function<void()>> actors;
+  for (const ExploreProgram::Function& function : program.actors)
+    actors.emplace_back([&run, &function] { run.call(function); });
+  if (!actors.empty()) world.run(actors);
+}
+
+}  // namespace
+
+Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& make_schedule) {
+  RunResult result;
+  sim::WorldOptions options;
+  options.copy_engines = setup.settings->copy_engines;
+  options.faults = setup.settings->faults;
+  options.explored = true;
+  const auto world = sim::World::create(std::move(options));
+  if (setup.trace) world->trace_to(&result.trace);
+  THALWEG_TRY_ASSIGN(Device device, open_in(world, setup.device_name, *setup.settings,
+                                            std::source_location::current()));
+  const auto schedule =
+      make_schedule ? make_schedule(*world) : std::make_unique<Sequential>(*world, nullptr);
+  Recorder recorder(*schedule);
+  {
+    Run run(setup, world, std::move(device));
+    run.call(setup.program->before);
+    world->use(&recorder);
+    world->limit_steps(setup.steps_max);
+    run_actors(run, *world, *setup.program);
+    world->use(nullptr);
+    run.call(setup.program->after);
+  }
+  world->finish();
+  check_leaks(*world);
+  world->trace_to(nullptr);
+  result.findings = std::move(world->findings());
+  result.outputs = world->outputs();
+  std::sort(result.outputs.begin(), result.outputs.end(),
+            [](const sim::Output& a, const sim::Output& b) { return a.order < b.order; });
+  result.submitters = world->submitters();
+  result.observed = world->observed();
+  result.choices = recorder.choices();
+  result.first = recorder.first();
+  result.steps = world->steps();
+  result.over_limit = world->over_limit();
+  result.faults = world->faults();
+  return result;
+}
+
+std::uint64_t outcome_of(const RunResult& run) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325u;
+  const auto add = [&hash](std::uint64_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+  };
+  for (const sim::Output& output : run.outputs) {
+    add(output.shape);
+    add(output.bytes);
+  }
+  add(run.observed);
+  std::set<FindingKind> kinds;
+  for (const Finding& finding : run.findings) kinds.insert(finding.kind);
+  for (const FindingKind kind : kinds) add(static_cast<std::uint64_t>(kind));
+  return hash;
+}
+
+// As far as both runs submitted the same: a program whose calls depend on what has passed is not
+// compared beyond that.
+void compare_contents(RunResult& run, const std::vector<sim::Output>& sequential) {
+  const std::size_t count = std::min(run.outputs.size(), sequential.size());
+  for (std::size_t i = 0; i != count; ++i) {
+    const sim::Output& here = run.outputs[i];
+    const sim::Output& there = sequential[i];
+    if (here.order != there.order || here.shape != there.shape) return;
+    if (here.bytes == there.bytes) continue;
+    Finding finding;
+    finding.kind = FindingKind::contents;
+    finding.first.what = here.user->what;
+    finding.first.stream = here.user->stream;
+    finding.first.lane = here.user->lane;
+    finding.first.serial = here.user->serial;
+    finding.first.file = file_name(here.user->site.file_name());
+    finding.first.line = here.user->site.line();
+    finding.message = fmt::format(
+        "{} (s{}@{}, {}:{}) leaves other bytes than when each task runs to its end before the next "
+        "call.",
+        here.user->what, here.user->lane, here.user->serial, finding.first.file,
+        finding.first.line);
+    run.findings.push_back(std::move(finding));
+    return;
+  }
+}
+
+}  // namespace thalweg::explore_detail
