@@ -131,6 +131,12 @@ class ExploreTest(unittest.TestCase):
                     self.assertEqual(report["findings"][0]["kind"], kind)
                     self.assertFalse(report["complete"])
 
+    def test_the_example_of_the_documentation(self) -> None:
+        page = (SCENARIOS.parent.parent / "docs" / "scenarios.md").read_text()
+        self.file(page.split("```json\n")[1].split("```")[0])
+        findings = self.json_of("a.json", code=1)["findings"]
+        self.assertEqual(findings[0]["kind"], "contents")
+
     def test_less_is_left_out_and_nothing_else_is_found(self) -> None:
         for name in ("raw_declared", "f13_staged_writes", "bug_raw_without_wait"):
             with self.subTest(scenario=name):
