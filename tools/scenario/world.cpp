@@ -115,11 +115,11 @@ void World::finish(ExploreRun& run) {
 }
 
 void World::settle(const Step& step, const Error* error, ExploreRun& run) {
-  const Outcome outcome = error != nullptr ? Outcome(error->kind()) : Outcome();
+  const auto came = [error](const Outcome& outcome) {
+    return outcome ? error != nullptr && error->kind() == *outcome : error == nullptr;
+  };
   const std::vector<Outcome>& allowed = step.outcomes;
-  if (allowed.empty() ? error == nullptr
-                      : std::find(allowed.begin(), allowed.end(), outcome) != allowed.end())
-    return;
+  if (allowed.empty() ? came({}) : std::any_of(allowed.begin(), allowed.end(), came)) return;
   std::string claim = fmt::format("the step '{}' ", step.verb);
   claim += error != nullptr ? fmt::format("ends with {}: {}", name(error->kind()), error->message())
                             : "succeeds";
