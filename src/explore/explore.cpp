@@ -12,6 +12,7 @@
 #include "explore/minimise.hpp"
 #include "explore/run.hpp"
 #include "explore/search.hpp"
+#include "explore/settings.hpp"
 #include "os/real_clock.hpp"
 
 namespace thalweg {
@@ -47,7 +48,7 @@ class Explorer {
     if (result_.finding_run && options_.minimise) {
       THALWEG_TRY(minimise());
     }
-    if (options_.trace) THALWEG_TRY(keep_trace());
+    if (options_.trace || result_.finding_run) THALWEG_TRY(keep_trace());
     return std::move(result_);
   }
 
@@ -177,10 +178,14 @@ class Explorer {
 
   Result<void> keep_trace() {
     result_.schedule = to_text(choices_);
-    THALWEG_TRY_ASSIGN(RunResult run, run_once(setup(true), [this](const sim::World&) {
+    THALWEG_TRY_ASSIGN(RunResult run, run_once(setup(options_.trace), [this](const sim::World&) {
                          return std::make_unique<Replay>(choices_);
                        }));
     result_.trace = std::move(run.trace);
+    if (!result_.finding_run || !options_.stop_at_finding) return {};
+    // What is reported is what the schedule gives.
+    THALWEG_TRY(compare(run));
+    if (!run.findings.empty()) result_.findings = std::move(run.findings);
     return {};
   }
 
@@ -213,29 +218,7 @@ class Explorer {
   bool over_limit_ = false;
 };
 
-Result<void> check_program(const ExploreProgram& program, std::source_location site) {
-  if (program.actors.empty())
-    return refused("A program without actors has nothing to explore.", site);
-  if (program.actors.size() > sim::kActorsMax)
-    return refused(fmt::format("A program of {} actors is explored; the limit is {}.",
-                               program.actors.size(), sim::kActorsMax),
-                   site);
-  for (const ExploreProgram::Function& actor : program.actors)
-    if (!actor) return refused("An actor is an empty function.", site);
-  return {};
-}
-
 }  // namespace
-
-Result<sim::Settings> settings_of(std::string_view device, std::source_location site) {
-  THALWEG_TRY_ASSIGN(const device_name::DeviceName name, device_name::parse_name(device, site));
-  if (name.backend != "sim")
-    return refused(fmt::format("Device `{}` is of backend `{}`; only simulated ones are explored.",
-                               device, name.backend),
-                   site);
-  return sim::apply(name, {}, site);
-}
-
 }  // namespace explore_detail
 
 Result<Exploration> explore(const ExploreOptions& options, const ExploreProgram& program,

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "thalweg/runtime/open.hpp"
+#include "thalweg/thalweg.hpp"
 
 namespace thalweg::explore_detail {
 namespace {
@@ -101,6 +102,26 @@ void check_leaks(sim::World& world) {
   world.report(std::move(finding));
 }
 
+// A device that has refused something does the next thing; one that is lost says so.
+void check_usable(Run& run, sim::World& world) {
+  if (world.faults().refused() == 0) return;
+  const auto use = [&]() -> Result<bool> {
+    THALWEG_TRY_ASSIGN(const Stream stream, Stream::create(run.device()));
+    THALWEG_TRY_ASSIGN(const auto array, stream.upload(std::vector<std::uint32_t>{1, 2, 3}));
+    THALWEG_TRY(stream.fill(array.view(1, 1), 7u));
+    THALWEG_TRY_ASSIGN(const auto read, stream.read(array).get());
+    return read == std::vector<std::uint32_t>{1, 7, 3};
+  };
+  const Result<bool> used = use();
+  const bool lost = world.lost();
+  if (lost ? !used && used.error().kind() == ErrorKind::device_lost : used && *used) return;
+  run.check(false,
+            lost ? "a lost device says so to every call"
+                 : fmt::format("the device works after a refusal{}",
+                               used ? "" : fmt::format(" ({})", used.error().message())),
+            std::source_location::current());
+}
+
 void run_actors(Run& run, sim::World& world, const ExploreProgram& program) {
   std::vector<std::function<void()>> actors;
   for (const ExploreProgram::Function& function : program.actors)
@@ -131,6 +152,7 @@ Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& make_sched
     run_actors(run, *world, *setup.program);
     world->use(nullptr);
     run.call(setup.program->after);
+    if (setup.use_afterwards) check_usable(run, *world);
   }
   world->finish();
   check_leaks(*world);

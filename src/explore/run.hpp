@@ -39,6 +39,7 @@ struct RunSetup {
   std::uint64_t index = 0;
   std::uint64_t steps_max = 0;
   bool trace = false;
+  bool use_afterwards = false;  // Whether the device still works at the end is checked.
 };
 
 // Makes the schedule of a run, which may look at its world. Null: the sequential one.

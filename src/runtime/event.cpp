@@ -75,6 +75,7 @@ Result<void> Event::on_complete(UniqueFunction function, thalweg::detail::Site s
   points.add(latest);
   device_->turn(site);
   call_after(points, std::move(function), device_->observer());
+  device_->turn(site);
   return {};
 }
 

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include "explore/settings.hpp"
+
+#include <fmt/format.h>
+
+#include "backends/sim/effects.hpp"
+
+namespace thalweg::explore_detail {
+
+Result<void> check_program(const ExploreProgram& program, std::source_location site) {
+  if (program.actors.empty())
+    return Error(ErrorKind::invalid_argument, "A program without actors has nothing to explore.",
+                 site);
+  if (program.actors.size() > sim::kActorsMax)
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("A program of {} actors is explored; the limit is {}.",
+                             program.actors.size(), sim::kActorsMax),
+                 site);
+  for (const ExploreProgram::Function& actor : program.actors)
+    if (!actor) return Error(ErrorKind::invalid_argument, "An actor is an empty function.", site);
+  return {};
+}
+
+Result<sim::Settings> settings_of(std::string_view device, std::source_location site) {
+  THALWEG_TRY_ASSIGN(const device_name::DeviceName name, device_name::parse_name(device, site));
+  if (name.backend != "sim")
+    return Error(ErrorKind::invalid_argument,
+                 fmt::format("Device `{}` is of backend `{}`; only simulated ones are explored.",
+                             device, name.backend),
+                 site);
+  return sim::apply(name, {}, site);
+}
+
+}  // namespace thalweg::explore_detail

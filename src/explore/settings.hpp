@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// explore/settings.hpp - what explore() and explore_faults() are given, checked.
+
+#pragma once
+
+#include <source_location>
+#include <string_view>
+
+#include "backends/sim/settings.hpp"
+#include "thalweg/explore.hpp"
+
+namespace thalweg::explore_detail {
+
+// Errors: invalid_argument, when the name is not one of a simulated device.
+Result<sim::Settings> settings_of(std::string_view device, std::source_location site);
+
+// Errors: invalid_argument, for a program without actors, with too many, or with an empty one.
+Result<void> check_program(const ExploreProgram& program, std::source_location site);
+
+}  // namespace thalweg::explore_detail
