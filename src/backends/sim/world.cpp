@@ -174,7 +174,10 @@ World::Went World::go_on(const Until& until) noexcept {
   }
   // Host functions and callbacks of other worlds, and programs that forbid it.
   if (NoWaitScope::active() && until.nothing()) return Went::on;
-  return with_actors_ ? go_on_explored(until, lock) : go_on_plain(until, lock);
+  record_wait(TraceKind::host_wait, until);
+  const Went went = with_actors_ ? go_on_explored(until, lock) : go_on_plain(until, lock);
+  record_wait(TraceKind::host_went, until);
+  return went;
 }
 
 // Choices.
@@ -213,8 +216,7 @@ void World::collect(const Until& until) {
     if (!queue || queue->state.pending.empty()) continue;
     const Op& op = *queue->state.pending.front();
     if (!can_run(op)) continue;
-    if (limit != kNever &&
-        std::max(queue->state.end_ns, op.ready_ns) + op.duration_ns > limit)
+    if (limit != kNever && std::max(queue->state.end_ns, op.ready_ns) + op.duration_ns > limit)
       continue;
     if (!options_.explored) {
       // A plain device keeps priorities among what can run; explored, they are the hint they are.
@@ -473,6 +475,15 @@ World::Went World::go_on_plain(const Until& until, Lock& lock) {
       }
     } else if (until.holds()) {
       return Went::on;
+    }
+    if (options_.explored) {
+      // Before the actors, or after them: there is nobody else.
+      if (!until.limit_ns) {
+        give_up(until);
+        return Went::stuck;
+      }
+      move_time(*until.limit_ns);
+      return Went::timeout;
     }
     if (step_elsewhere(lock)) continue;
     if (is_over(until)) return Went::timeout;

@@ -292,6 +292,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   static void to_sink(const std::vector<Finding>& reports);
 
   TraceEvent& record(TraceKind kind);
+  void record_wait(TraceKind kind, const Until& until);
   void record_submit(const Queue& queue, const Op& op);
 
   // Constant.

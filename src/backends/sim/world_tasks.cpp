@@ -264,6 +264,7 @@ void World::append_raw(Queue& queue, std::string_view what, UniqueFunction work,
     const Lock lock(mutex_);
     Op& op = enqueue(queue, Kind::native, fmt::format("raw work `{}`", what), site);
     const_cast<User&>(*op.user).raw = true;
+    const_cast<User&>(*op.user).name = what;
     const_cast<User&>(*op.user).serial = queue.shown(queue.state.published);
     op.raw = true;
     op.function = std::move(work);
