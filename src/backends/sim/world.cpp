@@ -83,7 +83,7 @@ std::pair<std::shared_ptr<World>, Queue*> World::find_native(std::uintptr_t id) 
 // Waiting.
 
 bool World::Until::holds() const noexcept {
-  if (timeline != nullptr) return timeline->value() >= value;
+  if (timeline != nullptr) return timeline->value() >= value || (loss && loss->happened());
   return point.none() || sync::queue_timeline(point.queue()).reached(point.serial().value);
 }
 
@@ -112,6 +112,7 @@ Result<void> World::wait(neutral::Timeline& timeline, std::uint64_t value, Deadl
   Until until;
   until.timeline = &timeline;
   until.value = value;
+  until.loss = &loss_;
   if (deadline.within())
     until.limit_ns = now_ns() + static_cast<std::uint64_t>(deadline.within()->count());
   const Went went = go_on(until);
@@ -120,7 +121,14 @@ Result<void> World::wait(neutral::Timeline& timeline, std::uint64_t value, Deadl
   return Error(ErrorKind::timeout, "The deadline came before the timeline was there.");
 }
 
-void World::turn(Site) noexcept { static_cast<void>(go_on({})); }
+void World::turn(Site site) noexcept {
+  static_cast<void>(go_on({}));
+  if (!options_.explored || site.line() == 0) return;
+  // Now and not before: others may have called meanwhile.
+  const Lock lock(mutex_);
+  caller_ = site;
+  ++callers_;
+}
 
 void World::announce(Queue& queue) noexcept {
   if (!options_.explored) {
@@ -154,6 +162,7 @@ World::Went World::go_on(const Until& until) noexcept {
 
 bool World::can_run(const Op& op) const noexcept {
   if (op.waits_left != 0) return false;
+  if (loss_.happened()) return true;
   for (const order::Point point : op.foreign)
     if (!sync::queue_timeline(point.queue()).reached(point.serial().value)) return false;
   return op.kind != neutral::TaskKind::wait || op.timeline->value() >= op.timeline_value;
@@ -399,6 +408,11 @@ void World::drain(Lock& lock) {
   }
 }
 
+void World::settle() {
+  Lock lock(mutex_);
+  drain(lock);
+}
+
 void World::finish() {
   Lock lock(mutex_);
   drain(lock);
@@ -538,7 +552,7 @@ Result<Queue*> World::add(const backend::StreamRequest& request) {
   }
   queues_[slot] = std::make_unique<Queue>(*this, request, slot, lanes_++, positions_[slot]);
   Queue& queue = *queues_[slot];
-  queue.state.slow = options_.faults.hit(FaultSite::slow);
+  queue.state.slow = options_.faults.hit(FaultSite::slow) != 0;
   queue.state.end_ns = now_ns();
   effects_.pools = true;
   if (options_.explored) {
