@@ -111,7 +111,7 @@ class Canvas {
     const std::size_t to = places_[span.end];
     if (to < from + text.size() + 1) return;
     std::string& line = lines_[span.row];
-    std::fill(line.begin() + from, line.begin() + to - 1, filling);
+    std::fill_n(line.begin() + static_cast<std::ptrdiff_t>(from), to - 1 - from, filling);
     line.replace(from, text.size(), text);
     line[to - 1] = end;
   }

@@ -248,9 +248,11 @@ Result<void> Device::synchronize(Deadline deadline, Site site) {
   THALWEG_TRY(alive(site));
   order::PointSet tails;
   std::optional<Error> refusal;
+  std::vector<Ref<Queue>> touched;  // One that is ending gets no turn.
   queues_.with([&](Queues& queues) {
     for (Queue* const queue : queues.live) {
-      Result<order::Point> tail = queue->tail();
+      Result<order::Point> tail = queue->unannounced_tail();
+      if (queue->try_retain()) touched.push_back(Ref<Queue>::adopt(queue));
       if (tail) {
         tails.add(*tail);
       } else {
@@ -258,6 +260,9 @@ Result<void> Device::synchronize(Deadline deadline, Site site) {
       }
     }
   });
+  // Behind the lock: the backend may run tasks here.
+  for (const Ref<Queue>& queue : touched) queue->announce();
+  touched.clear();
   if (refusal) return refusal->at(site);
   THALWEG_TRY(wait_all(tails, WaitReason::synchronize, deadline, site));
   THALWEG_TRY(alive(site));
@@ -280,6 +285,7 @@ void Device::on_passed(order::Point point, UniqueFunction function) {
   order::PointSet points;
   points.add(point);
   call_after(points, std::move(function), observer_);
+  turn(Site::current());
 }
 
 bool Device::poll() noexcept {

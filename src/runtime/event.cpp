@@ -77,6 +77,7 @@ Result<void> Event::on_complete(UniqueFunction function, thalweg::detail::Site s
   device_->turn(site);
   THALWEG_TRY(device_->alive(site));
   call_after(points, std::move(function), device_->observer());
+  device_->turn(site);
   return {};
 }
 

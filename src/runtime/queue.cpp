@@ -299,12 +299,14 @@ bool Queue::ended() const {
 }
 
 Result<order::Point> Queue::tail() {
-  Result<order::Point> point = [this] {
-    const sync::Locked queue(slot_.lock);
-    return tail_locked();
-  }();
+  Result<order::Point> point = unannounced_tail();
   stream_->announce();
   return point;
+}
+
+Result<order::Point> Queue::unannounced_tail() {
+  const sync::Locked queue(slot_.lock);
+  return tail_locked();
 }
 
 // Uploads.
@@ -651,9 +653,18 @@ void Queue::last_reference_gone() noexcept {
     if (!idle && !stream_->submit(last, Serial{end_.value + 1})) return;
     if (!idle) slot_.order.take();
   }
-  if (idle) return finalize();
+  if (idle) return finalize_idle();
   stream_->announce();
   end_step();
+}
+
+// With the last handle to a simulated device nobody is left to let it go on.
+void Queue::finalize_idle() noexcept {
+  if (device_->observer() == nullptr) [[likely]]
+    return finalize();
+  const Ref<Device> device = device_;
+  finalize();
+  device->turn(Site::current());
 }
 
 // Memory ordering: acquire and release: what the first did happens before the second finalizes.

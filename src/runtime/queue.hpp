@@ -57,6 +57,10 @@ class Queue final : public thalweg::detail::QueueCore {
   // The point behind all that is enqueued, waits included: takes a serial when one is owed.
   Result<order::Point> tail();
 
+  // The same for whoever holds a lock: announce() comes behind it.
+  Result<order::Point> unannounced_tail();
+  void announce() noexcept { stream_->announce(); }
+
   // Moves what finished work held to `freed`, to be destroyed without a lock. True when all that is
   // enqueued has passed.
   bool poll(backend::Items& freed);
@@ -73,6 +77,7 @@ class Queue final : public thalweg::detail::QueueCore {
   void last_reference_gone() noexcept override;
   void end_step() noexcept;
   void finalize() noexcept;
+  void finalize_idle() noexcept;
 
   // Where the memory a task touches has its home; nowhere: the task is refused.
   enum class Place : std::uint8_t { home, abroad, nowhere };

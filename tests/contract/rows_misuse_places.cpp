@@ -64,8 +64,12 @@ void check_place(const Device& device, const Place& place) {
   for (const Entry& entry : whole_table()) {
     const OneUse use(entry, handles);
     place.make(handles, use);
-    ASSERT_TRUE(comes_true([&use] { return use.done(); }, kLimit))
-        << entry.name() << " " << place.name << " does not come back.";
+    // A device without threads goes on in calls.
+    ASSERT_TRUE(comes_true([&] {
+      if (!use.done()) static_cast<void>(handles.device.poll());
+      return use.done();
+    })) << entry.name()
+        << " " << place.name << " does not come back.";
     const std::string& right = place.in_task ? entry.inside() : entry.right();
     EXPECT_TRUE(is_one_of(use.answer(), right))
         << entry.name() << " " << place.name << ": " << use.answer() << ", and not " << right;
@@ -210,7 +214,7 @@ CONTRACT_ROW(G9Drop, TheLastHandleMayGoAnywhere) {
     last->handles.emplace(std::exchange(opened.device, Device()));
     make(*last->handles, [last] { last->drop(); });
     last->alone = true;
-    EXPECT_TRUE(comes_true([&control] { return control->driver_destroyed(); }, kLimit)) << name;
+    EXPECT_TRUE(comes_true([&control] { return control->driver_destroyed(); })) << name;
     set_error_sink({});
   }
 }

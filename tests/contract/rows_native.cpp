@@ -40,6 +40,7 @@ CONTRACT_ROW(N1, NativeWorkGetsTheQueueAndTheBytes) {
   const Stream s = stream();
   const auto data = need(Array<int>::create(s, 16));
   const auto other = need(Array<std::uint8_t>::create(s, 100));
+  need(s.fill(data, 0));
   const auto seen = std::make_shared<Seen>();
   const Task task = need(s.native(
       {reads(data.view(4, 3)), writes(other), orders(data.view(0, 16)), updates(data.view(8, 0))},

@@ -8,7 +8,6 @@
 
 #include "backend/host_work.hpp"
 #include "os/process.hpp"
-#include "thalweg/base/no_wait.hpp"
 
 namespace thalweg::sim {
 namespace {
@@ -175,14 +174,12 @@ Ran run_body(Op& op, std::uint64_t now_ns) {
       return {};
     case Kind::kernel:
     case Kind::indirect: {
-      const NoWaitScope no_wait;
       Ran ran = op.kind == Kind::kernel ? run_kernel(op, op.extent) : run_indirect(op);
       os::end_forked_child();
       return ran;
     }
     case Kind::host:
     case Kind::native: {
-      const NoWaitScope no_wait;
       Ran ran{run_function(op), {}};
       os::end_forked_child();
       return ran;

@@ -7,7 +7,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 
+#include "backends/sim/bell.hpp"
 #include "thalweg/base/no_wait.hpp"
 
 namespace thalweg::sim {
@@ -48,6 +50,13 @@ class Worlds {
   std::vector<std::pair<const World*, std::weak_ptr<World>>> list_;
 };
 
+// A moment of the machine's clock, as far as there are such. Longer waits look again then.
+std::chrono::steady_clock::time_point end_of(std::uint64_t from_now_ns) noexcept {
+  constexpr std::uint64_t kLongest = 3'600'000'000'000;
+  return std::chrono::steady_clock::now() +
+         std::chrono::nanoseconds(static_cast<std::int64_t>(std::min(from_now_ns, kLongest)));
+}
+
 Error nothing_goes_on() {
   return Error(ErrorKind::wait_forbidden,
                "Nothing can end this wait: no task of the simulated device can run, and no actor "
@@ -66,10 +75,16 @@ World::World(WorldOptions options)
     : options_(std::move(options)),
       own_clock_(options_.clock ? nullptr : std::make_shared<VirtualClock>()),
       clock_(options_.clock ? options_.clock : own_clock_),
+      only_(std::this_thread::get_id()),
       schedule_(options_.schedule.get()),
-      engines_(options_.copy_engines) {}
+      engines_(options_.copy_engines) {
+  if (options_.explored) take_stock();
+}
 
-World::~World() { Worlds::instance().remove(*this); }
+World::~World() {
+  Worlds::instance().remove(*this);
+  if (options_.explored) leave_stock();
+}
 
 std::pair<std::shared_ptr<World>, Queue*> World::find_native(std::uintptr_t id) noexcept {
   for (auto& world : Worlds::instance().others(nullptr)) {
@@ -97,11 +112,18 @@ void World::move_time(std::uint64_t to_ns) noexcept {
   if (to_ns > now) own_clock_->advance(std::chrono::nanoseconds(to_ns - now));
 }
 
+// By the clock, which ends with the last nanosecond that a signed number holds.
+std::optional<std::uint64_t> World::limit_of(Deadline deadline) const noexcept {
+  if (!deadline.within()) return std::nullopt;
+  const std::chrono::nanoseconds now = clock_->now();
+  const std::chrono::nanoseconds left = std::chrono::nanoseconds::max() - now;
+  return static_cast<std::uint64_t>((now + std::min(*deadline.within(), left)).count());
+}
+
 Result<void> World::wait(order::Point point, Deadline deadline) {
   Until until;
   until.point = point;
-  if (deadline.within())
-    until.limit_ns = now_ns() + static_cast<std::uint64_t>(deadline.within()->count());
+  until.limit_ns = limit_of(deadline);
   const Went went = go_on(until);
   if (went == Went::on) return {};
   if (went == Went::stuck) return nothing_goes_on();
@@ -113,8 +135,7 @@ Result<void> World::wait(neutral::Timeline& timeline, std::uint64_t value, Deadl
   until.timeline = &timeline;
   until.value = value;
   until.loss = &loss_;
-  if (deadline.within())
-    until.limit_ns = now_ns() + static_cast<std::uint64_t>(deadline.within()->count());
+  until.limit_ns = limit_of(deadline);
   const Went went = go_on(until);
   if (went == Went::on) return {};
   if (went == Went::stuck) return nothing_goes_on();
@@ -123,8 +144,15 @@ Result<void> World::wait(neutral::Timeline& timeline, std::uint64_t value, Deadl
 
 void World::turn(Site site) noexcept {
   static_cast<void>(go_on({}));
-  if (!options_.explored || site.line() == 0) return;
-  // Now and not before: others may have called meanwhile.
+  if (options_.explored) return note_caller(site);
+  // What the call before it did without a word: a timeline was raised, a handle went.
+  Bell::instance().ring();
+  if (!NoWaitScope::active()) drain_others();
+}
+
+// After the turn and not before: others may have called in it.
+void World::note_caller(Site site) noexcept {
+  if (site.line() == 0) return;
   const Lock lock(mutex_);
   caller_ = site;
   ++callers_;
@@ -171,12 +199,13 @@ bool World::can_run(const Op& op) const noexcept {
 // Fills ready_ with who can take the next step.
 void World::collect(const Until& until) {
   ready_.clear();
-  std::optional<std::uint64_t> limit;
+  constexpr std::uint64_t kNever = std::numeric_limits<std::uint64_t>::max();
+  std::uint64_t limit = kNever;
   const auto host = [&](Process process, const Until& waits) {
     if (waits.holds()) {
       ready_.push_back(process);
     } else if (waits.limit_ns) {
-      limit = std::min(limit.value_or(*waits.limit_ns), *waits.limit_ns);
+      limit = std::min(limit, *waits.limit_ns);
     }
   };
   if (with_actors_) {
@@ -186,7 +215,7 @@ void World::collect(const Until& until) {
     host(0, until);
   }
   // A deadline ends the wait before what would be over later.
-  if (!ready_.empty() || !own_clock_) limit.reset();
+  if (!ready_.empty() || !own_clock_) limit = kNever;
   if (!callbacks_.empty()) ready_.push_back(kCallbacks);
   std::optional<int> priority;
   const std::size_t hosts = ready_.size();
@@ -194,7 +223,9 @@ void World::collect(const Until& until) {
     if (!queue || queue->state.pending.empty()) continue;
     const Op& op = *queue->state.pending.front();
     if (!can_run(op)) continue;
-    if (limit && std::max(queue->state.end_ns, op.ready_ns) + op.duration_ns > *limit) continue;
+    if (limit != kNever &&
+        std::max(queue->state.end_ns, op.ready_ns) + op.duration_ns > limit)
+      continue;
     if (!options_.explored) {
       // A plain device keeps priorities among what can run; explored, they are the hint they are.
       if (priority && queue->priority() > *priority) continue;
@@ -377,16 +408,29 @@ void World::begin_actor(std::uint16_t actor, const std::function<void()>& body) 
   this_actor = before;
 }
 
+// Who begins. What was enqueued before there were actors may run first.
+void World::choose_first(Lock& lock) {
+  current_ = 0;
+  while (actors_.size() != 1) {
+    collect({});
+    const Process chosen = choose();
+    if (chosen < kActorsMax) {
+      current_ = chosen;
+      return;
+    }
+    step(chosen, lock);
+  }
+}
+
 void World::run(const std::vector<std::function<void()>>& actors) {
   {
     Lock lock(mutex_);
-    actors_.clear();
-    for (std::size_t i = 0; i != actors.size(); ++i) actors_.emplace_back().live = true;
+    actors_ = std::vector<Actor>(actors.size());
+    for (Actor& actor : actors_) actor.live = true;
     live_actors_ = actors.size();
     with_actors_ = true;
     last_ = 0;
-    collect({});
-    current_ = static_cast<std::uint16_t>(actors.size() == 1 ? 0 : choose());
+    choose_first(lock);
   }
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < actors.size(); ++i)
@@ -421,32 +465,43 @@ void World::finish() {
 
 // Plain worlds.
 
+std::vector<std::shared_ptr<World>> World::others() const {
+  return Worlds::instance().others(this);
+}
+
 World::Went World::go_on_plain(const Until& until, Lock& lock) {
-  const std::thread::id self = std::this_thread::get_id();
-  if (only_ == std::thread::id()) only_ = self;
-  several_ = several_ || only_ != self;
+  note_thread();
+  std::optional<std::chrono::steady_clock::time_point> end;
   for (;;) {
-    if (running_ != std::thread::id()) {
-      if (until.nothing() || until.holds()) return Went::on;
-      moved_.wait(lock);
-      continue;
-    }
-    collect(until);
-    if (ready_.empty()) {
-      if (step_elsewhere(lock)) continue;
-      if (running_ == std::thread::id() && sleep(until, lock) == Went::timeout)
-        return Went::timeout;
-      continue;
-    }
-    const Process chosen = ready_.front() == 0 && ready_.size() == 1 ? Process{0} : choose();
-    if (chosen == 0) {
-      begin_host_step(0, until);
-      drain_if_ending(lock);
+    const std::uint64_t heard = Bell::instance().heard();
+    if (running_ == std::thread::id()) {
+      collect(until);
+      if (!ready_.empty()) {
+        const Process chosen = ready_.front() == 0 && ready_.size() == 1 ? Process{0} : choose();
+        if (chosen != 0) {
+          step(chosen, lock);
+          continue;
+        }
+        begin_host_step(0, until);
+        drain_if_ending(lock);
+        return Went::on;
+      }
+    } else if (until.holds()) {
       return Went::on;
     }
-    step(chosen, lock);
+    if (step_elsewhere(lock)) continue;
+    if (is_over(until)) return Went::timeout;
+    if (!end && until.limit_ns) end = end_of(*until.limit_ns - now_ns());
+    sleep(until, heard, end, lock);
   }
 }
+
+void World::moved() const noexcept {
+  if (!options_.explored) Bell::instance().ring();
+}
+
+// Who calls, as far as it matters: whether it is one thread or several.
+void World::note_thread() noexcept { several_ = several_ || only_ != std::this_thread::get_id(); }
 
 // No handle to a stream is left: nobody but the device itself can make it go on.
 void World::drain_if_ending(Lock& lock) {
@@ -454,7 +509,7 @@ void World::drain_if_ending(Lock& lock) {
     collect({});
     std::erase_if(ready_, [](Process process) { return process < kCallbacks; });
     if (ready_.empty()) return;
-    step(schedule_ != nullptr ? ready_[schedule_->choose(ready_, last_)] : ready_.front(), lock);
+    step(choose(), lock);
   }
 }
 
@@ -463,11 +518,11 @@ bool World::all_ending() const noexcept {
                      [](const auto& queue) { return !queue || queue->state.ending; });
 }
 
-// Lets another world take a step. True when one did.
+// Lets other worlds take a step. True when one did.
 bool World::step_elsewhere(Lock& lock) {
   lock.unlock();
   bool stepped = false;
-  for (const auto& world : Worlds::instance().others(this))
+  for (const auto& world : others())
     stepped = (!world->options_.explored && world->step_if_ready()) || stepped;
   lock.lock();
   return stepped;
@@ -479,61 +534,56 @@ bool World::step_if_ready() noexcept {
   collect({});
   std::erase_if(ready_, [](Process process) { return process < kCallbacks; });
   if (ready_.empty()) return false;
-  step(schedule_ != nullptr ? ready_[schedule_->choose(ready_, last_)] : ready_.front(), lock);
+  step(choose(), lock);
+  drain_if_ending(lock);
   return true;
 }
 
-void World::wake() noexcept {
-  Lock lock(mutex_);
-  moved_.notify_all();
-  if (running_ == std::thread::id() && !with_actors_) drain_if_ending(lock);
+// What this call did may have made work elsewhere possible that nobody has a handle to.
+void World::drain_others() noexcept {
+  for (const auto& world : others()) {
+    if (world->options_.explored) continue;
+    Lock lock(world->mutex_);
+    world->drain_if_ending(lock);
+  }
 }
 
-// Until somebody else does something. A deadline that only the world's own clock could bring, with
-// no other thread in sight, comes at once.
-World::Went World::sleep(const Until& until, Lock& lock) {
-  const auto late = [&] { return until.limit_ns && now_ns() >= *until.limit_ns; };
-  if (until.limit_ns && own_clock_ && !several_) move_time(*until.limit_ns);
-  if (late()) return Went::timeout;
-  if (!until.limit_ns) {
-    if (!several_ && !reported_) {
-      reported_ = true;
-      check_deadlock(until);
-    }
-    moved_.wait(lock);
-    return Went::on;
+bool World::is_over(const Until& until) const noexcept {
+  return until.limit_ns && now_ns() >= *until.limit_ns;
+}
+
+// Until the bell rings. A deadline that only the world's own clock could bring, with no other
+// thread in sight, comes at once; with several threads, the time that others take is the machine's,
+// and `end` is when the deadline is over by it.
+void World::sleep(const Until& until, std::uint64_t heard,
+                  const std::optional<std::chrono::steady_clock::time_point>& end, Lock& lock) {
+  if (!end) {
+    lock.unlock();
+    Bell::instance().sleep(heard);
+    lock.lock();
+    return;
   }
-  struct Bell : Alarm {
-    World* world = nullptr;
-  } bell;
-  bell.world = this;
-  bell.when = std::chrono::nanoseconds(static_cast<std::int64_t>(*until.limit_ns));
-  bell.fire = [](Alarm& alarm) noexcept {
-    World& world = *static_cast<Bell&>(alarm).world;
-    const Lock locked(world.mutex_);
-    static_cast<Bell&>(alarm).world = nullptr;
-    world.moved_.notify_all();
+  if (own_clock_ && !several_) return move_time(*until.limit_ns);
+  struct Ringing : Alarm {
+    std::atomic<bool> fired{false};
+  } alarm;
+  alarm.when = std::chrono::nanoseconds(static_cast<std::int64_t>(*until.limit_ns));
+  alarm.fire = [](Alarm& due) noexcept {
+    Bell& bell = Bell::instance();
+    static_cast<Ringing&>(due).fired = true;  // It may be gone from here on.
+    bell.ring();
   };
-  const std::chrono::nanoseconds left(static_cast<std::int64_t>(*until.limit_ns - now_ns()));
-  if (own_clock_) {
-    // Several threads: the time that others take is the machine's.
-    if (moved_.wait_for(lock, left) == std::cv_status::no_timeout) return Went::on;
-    if (!until.holds()) move_time(*until.limit_ns);
-    return Went::on;
-  }
   lock.unlock();
-  const bool added = clock_->add(bell);
-  lock.lock();
-  if (!added) {
-    moved_.wait_for(lock, left);
-    return Went::on;
+  if (!own_clock_ && clock_->add(alarm)) {
+    Bell::instance().sleep(heard);
+    if (!clock_->remove(alarm))
+      while (!alarm.fired) std::this_thread::yield();
+    lock.lock();
+    return;
   }
-  if (bell.world != nullptr) moved_.wait(lock);
-  lock.unlock();
-  const bool removed = clock_->remove(bell);
+  Bell::instance().sleep(heard, *end);
   lock.lock();
-  moved_.wait(lock, [&] { return removed || bell.world == nullptr; });
-  return Went::on;
+  if (std::chrono::steady_clock::now() >= *end) move_time(*until.limit_ns);
 }
 
 // Queues.
@@ -557,8 +607,6 @@ Result<Queue*> World::add(const backend::StreamRequest& request) {
   effects_.pools = true;
   if (options_.explored) {
     request.progress->watch(&queue);
-    // Whoever had the index is over.
-    if (const auto gone = gone_.find(request.index); gone != gone_.end()) learn(&gone->second);
   }
   if (trace_ != nullptr) {
     TraceEvent& event = record(TraceKind::stream);
@@ -573,7 +621,7 @@ void World::remove(Queue& queue) noexcept {
   const Lock lock(mutex_);
   if (options_.explored) {
     queue.progress().watch(nullptr);
-    gone_[queue.index()] = queue.state.knows;
+    ended_.join(queue.state.knows);
   }
   effects_.pools = true;
   if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();

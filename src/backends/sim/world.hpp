@@ -25,9 +25,9 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -236,6 +236,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   explicit World(WorldOptions options);
 
   // Choices.
+  std::optional<std::uint64_t> limit_of(Deadline deadline) const noexcept;
   Went go_on(const Until& until) noexcept;
   Went go_on_explored(const Until& until, Lock& lock);
   Went go_on_plain(const Until& until, Lock& lock);
@@ -246,6 +247,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   bool choosing() const noexcept;
   void finish_host_step();
   void begin_host_step(std::uint16_t actor, const Until& until);
+  void choose_first(Lock& lock);
   void hand_over(std::uint16_t to);
   void hand_over_stuck();
   void begin_actor(std::uint16_t actor, const std::function<void()>& body);
@@ -258,8 +260,13 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   bool all_ending() const noexcept;
   bool step_elsewhere(Lock& lock);
   bool step_if_ready() noexcept;
-  void wake() noexcept;
-  Went sleep(const Until& until, Lock& lock);
+  std::vector<std::shared_ptr<World>> others() const;
+  void drain_others() noexcept;
+  void note_thread() noexcept;
+  bool is_over(const Until& until) const noexcept;
+  void sleep(const Until& until, std::uint64_t heard,
+             const std::optional<std::chrono::steady_clock::time_point>& end, Lock& lock);
+  void moved() const noexcept;
   std::uint16_t me() const noexcept;
 
   // One task.
@@ -273,6 +280,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void note_output(const Op& op);
   void unheard(const Error& error, const Op& op);
   void release(Op* op) noexcept;
+  void take_stock();
+  void leave_stock() noexcept;
   Op& take_op();
   Op& enqueue(Queue& queue, neutral::TaskKind kind, std::string_view name,
               std::source_location site);
@@ -290,6 +299,10 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void broken_out(const Op& op, Bytes bytes);
   void compare_memory(Op& op, bool before);
   void compare_arena(Op& op, Arena& arena, bool before);
+  void compare_bytes(Op& op, Arena& arena, Bytes bytes, bool before);
+  void tell_others(const Op& op, Lock& lock);
+  void written_elsewhere(const std::vector<Bytes>& written) noexcept;
+  void accept_write(Arena& arena, Bytes bytes);
   void accept_writes(const Op& op);
   void undeclared(Op& op, Bytes bytes, bool before);
   void check_host(Bytes bytes, bool writes, std::uint64_t owner, std::source_location site);
@@ -302,6 +315,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::vector<Finding> take_reports();
   static void to_sink(const std::vector<Finding>& reports);
 
+  void note_caller(Site site) noexcept;
   void note_refusal(FaultSite fault, const Error& error);
   void note_granted(FaultSite fault) noexcept;
   std::optional<Error> failure_of(const Op& op);
@@ -313,17 +327,16 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   WorldOptions options_;
   std::shared_ptr<VirtualClock> own_clock_;  // Null when the program has one.
   std::shared_ptr<const Clock> clock_;
+  const std::thread::id only_;  // Who made the world.
 
   mutable std::mutex mutex_;  // Guards what follows it. No code of the program's runs under it.
-  std::condition_variable moved_;
   std::condition_variable ended_;
   std::thread::id running_;  // Who runs a task or a callback. None: nobody.
-  std::thread::id only_;     // The thread that called, as long as there was one.
-  bool several_ = false;     // Several did.
+  bool several_ = false;     // Others called than the one that made the world.
 
   Schedule* schedule_ = nullptr;
   bool with_actors_ = false;
-  std::deque<Actor> actors_;
+  std::vector<Actor> actors_;
   std::uint16_t current_ = 0;  // Whose turn it is.
   std::size_t live_actors_ = 0;
   bool aborting_ = false;  // A deadlock was found: nobody waits any more.
@@ -343,19 +356,20 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   // What the host has learnt to be over, by asking or waiting. Only that comes before what it
   // enqueues, not what merely was over: a run does not depend on what nobody asked for.
   VectorClock host_knows_;
-  std::unordered_map<order::QueueIndex, VectorClock> gone_;  // Of queues that ended.
+  // Of queues that are gone: the runtime forgets their points, and asks about them no more.
+  VectorClock ended_;
   Op* running_op_ = nullptr;
   VectorClock callback_knows_;  // Of the callback that runs.
   bool in_callback_ = false;
   VectorClock knowledge_at_end_;  // Of the task that passes now.
   std::int32_t lanes_ = 0;
   std::vector<std::unique_ptr<Op>> ops_;
-  std::vector<Op*> free_ops_;
+  std::vector<Op*> free_ops_;  // Of ops_.
   struct Callback {
     UniqueFunction function;
     VectorClock knows;
   };
-  std::deque<Callback> callbacks_;
+  Fifo<Callback> callbacks_;
   std::uint32_t callbacks_added_ = 0;
   std::uint32_t callbacks_run_ = 0;
   std::vector<std::uint64_t> engines_;  // When each copy engine is free.
@@ -364,7 +378,6 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::vector<Refusal> refusals_;
   std::source_location caller_;  // The call of the program's that runs now.
   std::uint64_t callers_ = 0;
-  bool reported_ = false;  // That nothing can go on.
 
   Shadow shadow_;
   std::vector<Arena*> arenas_;

@@ -200,17 +200,68 @@ void World::accept_writes(const Op& op) {
   }
 }
 
+// Bytes that are none of this world's may be another one's, which has not seen the task.
+void World::tell_others(const Op& op, Lock& lock) {
+  std::vector<Bytes> written;
+  for (const OpAccess& access : op.accesses) {
+    const bool own = std::any_of(arenas_.begin(), arenas_.end(), [&access](const Arena* arena) {
+      return arena->contains(access.address);
+    });
+    for (std::uint64_t row = 0; access.writes() && !own && row != access.rows; ++row)
+      written.push_back(access.bytes(row));
+  }
+  if (written.empty()) return;
+  lock.unlock();
+  for (const auto& world : others())
+    if (!world->options_.explored) world->written_elsewhere(written);
+  lock.lock();
+}
+
+void World::written_elsewhere(const std::vector<Bytes>& written) noexcept {
+  const Lock lock(mutex_);
+  for (const Bytes bytes : written)
+    for (Arena* const arena : arenas_)
+      if (arena->contains(bytes.begin)) accept_write(*arena, bytes);
+}
+
+// From outside of any task.
+void World::accept_write(Arena& arena, Bytes bytes) {
+  shadow_.write(bytes, owner_of(bytes.begin));
+  if (arena.expected() != nullptr)
+    std::memcpy(arena.expected() + (bytes.begin - arena.first()),
+                reinterpret_cast<const std::byte*>(bytes.begin), bytes.end - bytes.begin);
+}
+
+// Where several threads call, others may write meanwhile what they declared elsewhere.
 void World::compare_memory(Op& op, bool before) {
+  if (several_ && !options_.explored) return;
   for (Arena* const arena : arenas_)
     if (arena->expected() != nullptr && arena->used_bytes() <= kComparedBytesMax)
       compare_arena(op, *arena, before);
 }
 
+// All but what the host has open for writing: it may be at it now.
 void World::compare_arena(Op& op, Arena& arena, bool before) {
-  const std::uint64_t size = arena.used_bytes();
-  if (std::memcmp(arena.base(), arena.expected(), size) == 0) return;
+  std::vector<Bytes> open;
+  for (const View& view : views_)
+    if (view.writes && arena.contains(view.bytes.begin)) open.push_back(view.bytes);
+  std::sort(open.begin(), open.end(), [](Bytes a, Bytes b) { return a.begin < b.begin; });
+  std::uint64_t from = arena.first();
+  for (const Bytes view : open) {
+    compare_bytes(op, arena, {from, view.begin}, before);
+    from = std::max(from, view.end);
+  }
+  compare_bytes(op, arena, {from, arena.first() + arena.used_bytes()}, before);
+}
+
+void World::compare_bytes(Op& op, Arena& arena, Bytes bytes, bool before) {
+  if (bytes.begin >= bytes.end) return;
+  const std::byte* const found = arena.base() + (bytes.begin - arena.first());
+  std::byte* const expected = arena.expected() + (bytes.begin - arena.first());
+  const std::uint64_t size = bytes.end - bytes.begin;
+  if (std::memcmp(found, expected, size) == 0) return;
   for (std::uint64_t at = 0; at != size;) {
-    if (arena.base()[at] == arena.expected()[at]) {
+    if (found[at] == expected[at]) {
       ++at;
       continue;
     }
@@ -219,14 +270,10 @@ void World::compare_arena(Op& op, Arena& arena, bool before) {
     constexpr std::uint64_t kGap = 8;
     std::uint64_t end = at;
     for (; at != size && at - end <= kGap; ++at)
-      if (arena.base()[at] != arena.expected()[at]) end = at + 1;
+      if (found[at] != expected[at]) end = at + 1;
     at = end;
-    const Bytes bytes{arena.first() + begin, arena.first() + end};
-    const bool viewed = std::any_of(views_.begin(), views_.end(), [bytes](const View& view) {
-      return view.writes && overlap(view.bytes, bytes);
-    });
-    if (!viewed) undeclared(op, bytes, before);
-    std::memcpy(arena.expected() + begin, arena.base() + begin, end - begin);
+    undeclared(op, {bytes.begin + begin, bytes.begin + end}, before);
+    std::memcpy(expected + begin, found + begin, end - begin);
   }
 }
 
@@ -430,10 +477,7 @@ void World::view_closed(std::uint64_t ticket) noexcept {
   if (view.writes) {
     shadow_.write(view.bytes, view.owner);
     for (Arena* const arena : arenas_)
-      if (arena->expected() != nullptr && arena->contains(view.bytes.begin))
-        std::memcpy(arena->expected() + (view.bytes.begin - arena->first()),
-                    reinterpret_cast<const std::byte*>(view.bytes.begin),
-                    view.bytes.end - view.bytes.begin);
+      if (arena->contains(view.bytes.begin)) accept_write(*arena, view.bytes);
   }
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::unmap);

@@ -29,7 +29,10 @@ constexpr std::uint64_t kSubmitNs = 100;
 
 constexpr std::size_t kRememberedMax = 4096;
 
+constexpr std::size_t kOpsKeptMax = 1024;
+
 thread_local Queue* native_queue = nullptr;
+thread_local std::vector<std::unique_ptr<Op>> op_stock;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
   hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
@@ -153,6 +156,18 @@ Op& World::take_op() {
 
 void World::release(Op* op) noexcept { free_ops_.push_back(op); }
 
+// An exploration makes a world for each run: the next one on this thread gets the ops of the last.
+void World::take_stock() {
+  ops_.swap(op_stock);
+  for (const auto& op : ops_) free_ops_.push_back(op.get());
+}
+
+void World::leave_stock() noexcept {
+  if (!op_stock.empty() || ops_.size() > kOpsKeptMax) return;
+  for (const auto& op : ops_) op->clear();
+  op_stock.swap(ops_);
+}
+
 void World::copy_task(Op& op, const neutral::Task& task) {
   for (const Access& access : task.accesses) {
     const auto known = allocations_.find(access.allocation->id.value);
@@ -193,7 +208,6 @@ void World::add_waits(Queue& queue, Op& op) {
       const VectorClock* const clock =
           source != nullptr ? source->clock_of(point.serial().value) : nullptr;
       if (clock != nullptr) op.knows.join(*clock);
-      if (source == nullptr) op.knows.join(gone_[point.queue()]);
       continue;
     }
     const std::size_t at = place.position - source->state.done - 1;
@@ -221,6 +235,7 @@ Op& World::enqueue(Queue& queue, Kind kind, std::string_view what, std::source_l
   op.actor = me();
   if (options_.explored) submitters_.push_back(op.actor);
   op.knows = knowledge();
+  op.knows.join(ended_);
   // Whoever enqueues from inside a task does so before the task's end.
   if (options_.explored && running_op_ != nullptr)
     op.knows.set(running_op_->user->slot, running_op_->user->position - 1);
@@ -261,7 +276,7 @@ Result<void> World::append(Queue& queue, const neutral::Task& task, Serial seria
   queue.state.positions.push_back(op.user->position);
   queue.state.ending = queue.state.ending || task.kind == Kind::last;
   if (trace_ != nullptr && task.kind != Kind::last) record_submit(queue, op);
-  moved_.notify_all();
+  moved();
   return {};
 }
 
@@ -276,7 +291,7 @@ void World::append_raw(Queue& queue, std::string_view what, UniqueFunction work,
     op.function = std::move(work);
     op.duration_ns = duration(op);
     if (trace_ != nullptr) record_submit(queue, op);
-    moved_.notify_all();
+    moved();
   }
   announce(queue);
 }
@@ -330,12 +345,14 @@ void World::run_callback(Lock& lock) {
   running_ = std::thread::id();
   if (noting_) schedule_->happened(effects_);
   noting_ = false;
-  moved_.notify_all();
+  moved();
 }
 
 // The task's turn has come: its clock, its time, what it touches.
 void World::begin(Queue& queue, Op& op) {
   op.knows.join(queue.state.knows);
+  // Work of another world may have passed on what came before it here.
+  if (!op.foreign.empty() || (op.kind == Kind::wait && !options_.explored)) op.knows.join(done_);
   if (op.kind == Kind::wait) {
     if (const auto raised = timelines_.find(op.timeline.get()); raised != timelines_.end()) {
       op.knows.join(raised->second.knows);
@@ -392,8 +409,12 @@ void World::run_op(Queue& queue, Lock& lock) {
     const std::uint64_t now = queue.state.end_ns;
     running_op_ = &op;
     lock.unlock();
-    Ran ran = run_body(op, now);
-    op.function = {};
+    Ran ran;
+    {
+      const NoWaitScope no_wait;  // Also for the ends of callables.
+      ran = run_body(op, now);
+      op.function = {};
+    }
     lock.lock();
     running_op_ = nullptr;
     native_queue = outer;
@@ -401,6 +422,7 @@ void World::run_op(Queue& queue, Lock& lock) {
     error = std::move(ran.error);
     if (ran.unwritten.end != 0) broken_out(op, ran.unwritten);
     finish(queue, op);
+    if (!options_.explored) tell_others(op, lock);
   }
   running_ = std::this_thread::get_id();
   pass(queue, op, error, lock);
@@ -476,21 +498,25 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
   backend::Progress& progress = queue.progress();
   neutral::Completion* const completion = op.completion.get();
   lock.unlock();
-  to_sink(reports);
-  if (error) {
-    error->kind() == ErrorKind::cancelled ? count_cancelled() : count_failed();
-    if (completion == nullptr && error->kind() != ErrorKind::cancelled) unheard(*error, op);
+  {
+    // The error sink and what ends with the task are the program's.
+    const NoWaitScope no_wait;
+    to_sink(reports);
+    if (error) {
+      error->kind() == ErrorKind::cancelled ? count_cancelled() : count_failed();
+      if (completion == nullptr && error->kind() != ErrorKind::cancelled) unheard(*error, op);
+    }
+    if (!last && completion != nullptr) completion->complete(error ? &*error : nullptr);
+    if (counted) progress.passed(Serial{serial});
+    if (last && completion != nullptr) completion->complete(nullptr);
+    op.clear();
   }
-  if (!last && completion != nullptr) completion->complete(error ? &*error : nullptr);
-  if (counted) progress.passed(Serial{serial});
-  if (last && completion != nullptr) completion->complete(nullptr);
-  op.clear();
   lock.lock();
   release(&op);
   running_ = std::thread::id();
   if (noting_) schedule_->happened(effects_);
   noting_ = false;
-  moved_.notify_all();
+  moved();
 }
 
 // A failure that no future takes. Explored, only one that nobody asked for is worth a word.
@@ -544,7 +570,7 @@ void World::call_later(UniqueFunction function) noexcept {
   const Lock lock(mutex_);
   callbacks_.push_back({std::move(function), knowledge_at_end_});
   if (noting_) effects_.enqueued.push_back({kCallbacks, ++callbacks_added_});
-  moved_.notify_all();
+  moved();
 }
 
 }  // namespace thalweg::sim

@@ -89,7 +89,7 @@ Hands::Hands(const Handles& handles, const Handles* the_sibling, const Handles* 
   add = kernel("add", +[](Cell at, std::span<int> to) { to[at.x] += 0; });
   // Nothing else is on that stream: in a task of the other one these pass all the same.
   future = other.host("nothing", {}, [] {});
-  values = other.read(need(Array<int>::create(other, kElements)));
+  values = other.read(need(other.upload(std::vector<int>(kElements))));
   own = need(HostArray<int>::create(stream, kElements));
   if (auto open = map(own, for_writing)) mapped = *std::move(open);
   while (!future.ready() || !values.ready()) std::this_thread::yield();

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Small parts of the simulated backend: clocks, faults, and what makes two steps depend on each
+// other.
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "backends/sim/clock.hpp"
+#include "backends/sim/effects.hpp"
+#include "backends/sim/faults.hpp"
+#include "support/refusal.hpp"
+
+namespace thalweg::sim {
+namespace {
+
+TEST(VectorClock, JoinsByTheGreater) {
+  VectorClock a;
+  EXPECT_EQ(a.of(0), 0U);
+  EXPECT_EQ(a.of(1000), 0U);
+  a.set(2, 5);
+  a.set(0, 1);
+  VectorClock b;
+  b.set(0, 3);
+  b.set(4, 9);
+  a.join(b);
+  EXPECT_EQ(a.of(0), 3U);
+  EXPECT_EQ(a.of(1), 0U);
+  EXPECT_EQ(a.of(2), 5U);
+  EXPECT_EQ(a.of(4), 9U);
+  b.join(a);
+  EXPECT_EQ(b.of(2), 5U);
+  a.clear();
+  EXPECT_EQ(a.of(4), 0U);
+}
+
+// Faults.
+
+Faults must_parse(std::string_view text) {
+  return must(Faults::parse(text, std::source_location::current()));
+}
+
+// The calls among the first `count` that are refused.
+std::string refused(Faults& faults, FaultSite site, int count) {
+  std::string calls;
+  for (int i = 0; i != count; ++i) calls += faults.hit(site) ? 'x' : '.';
+  return calls;
+}
+
+TEST(Faults, AreCountedBySite) {
+  Faults faults = must_parse("alloc:3,launch:1,alloc:1");
+  EXPECT_EQ(refused(faults, FaultSite::alloc, 5), "x.x..");
+  EXPECT_EQ(refused(faults, FaultSite::launch, 3), "x..");
+  EXPECT_EQ(refused(faults, FaultSite::fence, 3), "...");
+  EXPECT_EQ(faults.calls(FaultSite::alloc), 5U);
+  EXPECT_EQ(faults.refused(), 3U);
+  Faults none = must_parse("");
+  EXPECT_EQ(refused(none, FaultSite::alloc, 100), std::string(100, '.'));
+}
+
+TEST(Faults, OfASeedAreTheSameEachTimeAndOfCallsThatCanBeRefused) {
+  Faults once = must_parse("seed:7");
+  Faults again = must_parse("seed:7");
+  Faults other = must_parse("seed:8");
+  const std::string calls = refused(once, FaultSite::alloc, 2000);
+  EXPECT_EQ(calls, refused(again, FaultSite::alloc, 2000));
+  EXPECT_NE(calls, refused(other, FaultSite::alloc, 2000));
+  EXPECT_GT(once.refused(), 10U);
+  EXPECT_LT(once.refused(), 100U);
+  for (const FaultSite site : {FaultSite::run, FaultSite::lost, FaultSite::never, FaultSite::slow})
+    EXPECT_EQ(refused(once, site, 1000), std::string(1000, '.')) << name(site);
+}
+
+TEST(Faults, SayWhichOneItIs) {
+  Faults faults = must_parse("copy:2,compile:1,run:1,lost:1");
+  static_cast<void>(refused(faults, FaultSite::copy, 2));
+  EXPECT_EQ(faults.refusal(FaultSite::copy).message(),
+            "The simulated device was told to fail here (fault copy:2).");
+  EXPECT_EQ(faults.refusal(FaultSite::copy).kind(), ErrorKind::out_of_memory);
+  EXPECT_EQ(faults.refusal(FaultSite::compile).kind(), ErrorKind::compile_failed);
+  EXPECT_EQ(faults.refusal(FaultSite::run).kind(), ErrorKind::task_failed);
+  EXPECT_EQ(faults.refusal(FaultSite::lost).kind(), ErrorKind::device_lost);
+}
+
+TEST(Faults, AreRefusedInWords) {
+  const std::string rest =
+      "` is no fault: `site:n` is, with n from 1 and site one of create_stream, alloc, fence, "
+      "wait, "
+      "fill, copy, launch, host, other, compile, run, lost, never, slow; or `seed:n`.";
+  const auto check = [&rest](std::string_view text, std::string_view item) {
+    const auto parsed = Faults::parse(text, std::source_location::current());
+    EXPECT_EQ(test::refusal(parsed), "invalid_argument") << text;
+    EXPECT_EQ(test::message(parsed), "`" + std::string(item) + rest) << text;
+  };
+  check("alloc", "alloc");
+  check("alloc:", "alloc:");
+  check("alloc:0", "alloc:0");
+  check("alloc:-1", "alloc:-1");
+  check("alloc:1 ", "alloc:1 ");
+  check("alloc:18446744073709551616", "alloc:18446744073709551616");
+  check("malloc:1", "malloc:1");
+  check(":1", ":1");
+  check("alloc:1,,fence:1", "");
+  check("alloc:1,", "");
+  check(",alloc:1", "");
+  check("seed:", "seed:");
+  check("seed:x", "seed:x");
+  check("alloc:1,copy", "copy");
+}
+
+TEST(Faults, KnowWhereATaskIsCounted) {
+  using Kind = neutral::TaskKind;
+  EXPECT_EQ(site_of(Kind::fill), FaultSite::fill);
+  for (const Kind kind : {Kind::copy, Kind::upload, Kind::read_back})
+    EXPECT_EQ(site_of(kind), FaultSite::copy);
+  for (const Kind kind : {Kind::kernel, Kind::indirect})
+    EXPECT_EQ(site_of(kind), FaultSite::launch);
+  for (const Kind kind : {Kind::host, Kind::native}) EXPECT_EQ(site_of(kind), FaultSite::host);
+  for (const Kind kind : {Kind::empty, Kind::wait, Kind::signal, Kind::stamp})
+    EXPECT_EQ(site_of(kind), FaultSite::other);
+}
+
+// Effects.
+
+constexpr Process kS0 = kFirstQueue;
+constexpr Process kS1 = kFirstQueue + 1;
+
+bool both_ways(const Effects& a, const Effects& b) {
+  EXPECT_EQ(dependent(a, b) || dependent(b, a), dependent(b, a) || dependent(a, b));
+  return dependent(a, b) || dependent(b, a);
+}
+
+TEST(Effects, StepsThatShareNothingDoNotDepend) {
+  EXPECT_FALSE(both_ways({}, {}));
+  Effects a;
+  Effects b;
+  a.done = {kS0, 1};
+  b.done = {kS1, 1};
+  a.bytes = {{0, 16, true}};
+  b.bytes = {{16, 32, true}};
+  EXPECT_FALSE(both_ways(a, b));
+  a.program = b.pools = true;
+  EXPECT_FALSE(both_ways(a, b));
+}
+
+TEST(Effects, CodeOfTheProgramPoolsAndEnginesDependOnTheirLike) {
+  for (bool Effects::* const member : {&Effects::program, &Effects::pools, &Effects::engine}) {
+    Effects a;
+    Effects b;
+    a.*member = true;
+    EXPECT_FALSE(both_ways(a, b));
+    b.*member = true;
+    EXPECT_TRUE(both_ways(a, b));
+  }
+}
+
+TEST(Effects, SharedBytesDependWhenSomebodyWrites) {
+  Effects a;
+  Effects b;
+  a.bytes = {{0, 16, false}, {100, 110, false}};
+  b.bytes = {{109, 120, false}};
+  EXPECT_FALSE(both_ways(a, b));
+  b.bytes[0].written = true;
+  EXPECT_TRUE(both_ways(a, b));
+  b.bytes[0] = {110, 120, true};
+  EXPECT_FALSE(both_ways(a, b));
+}
+
+TEST(Effects, AQuestionDependsOnWhatItAsksAfter) {
+  Effects asks;
+  Effects passes;
+  passes.done = {kS0, 3};
+  asks.asked = {{kS0, 2}};
+  EXPECT_FALSE(both_ways(asks, passes));
+  asks.asked = {{kS0, 3}};
+  EXPECT_TRUE(both_ways(asks, passes));
+  asks.asked = {{kS0, 0}};  // Any of the queue.
+  EXPECT_TRUE(both_ways(asks, passes));
+  asks.asked = {{kS1, 0}};
+  EXPECT_FALSE(both_ways(asks, passes));
+}
+
+TEST(Effects, ATaskNeedsWhoEnqueuedItAndWhatItWaitsFor) {
+  Effects submit;
+  Effects runs;
+  submit.enqueued = {{kS0, 1}};
+  runs.done = {kS0, 1};
+  EXPECT_TRUE(enables(submit, runs));
+  EXPECT_FALSE(enables(runs, submit));
+  Effects waits;
+  waits.done = {kS1, 1};
+  waits.awaited = {{kS0, 1}};
+  EXPECT_TRUE(enables(runs, waits));
+  EXPECT_FALSE(enables(waits, runs));
+  EXPECT_FALSE(enables(submit, waits));
+}
+
+TEST(Effects, ATestOfATimelineNeedsTheRaiseThatReachesIt) {
+  int timeline = 0;
+  Effects raise;
+  raise.marks = {{&timeline, 1, 3, true}};
+  const auto tests_for = [&timeline](std::uint64_t value) {
+    Effects test;
+    test.marks = {{&timeline, 0, value, false}};
+    return test;
+  };
+  EXPECT_FALSE(enables(raise, tests_for(1)));  // It was there before.
+  EXPECT_TRUE(enables(raise, tests_for(2)));
+  EXPECT_TRUE(enables(raise, tests_for(3)));
+  EXPECT_FALSE(enables(raise, tests_for(4)));  // Nor does it get there.
+  EXPECT_TRUE(both_ways(raise, tests_for(4)));
+  EXPECT_FALSE(both_ways(tests_for(1), tests_for(2)));
+}
+
+}  // namespace
+}  // namespace thalweg::sim
