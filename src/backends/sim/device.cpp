@@ -68,7 +68,7 @@ Result<Fence> Stream::fence(Signal queue) {
   World& world = queue->world();
   THALWEG_TRY(world.call(FaultSite::fence));
   return Fence(world, order::Point(queue->index(), Serial{queue->state.published}),
-               world.faults().hit(FaultSite::never));
+               world.hit(FaultSite::never));
 }
 
 Result<Stream> Factory::create(const backend::StreamRequest& request) {

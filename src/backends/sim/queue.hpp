@@ -89,7 +89,7 @@ struct Op {
   Ref<neutral::Stamp> time;
   Ref<neutral::Completion> completion;
   std::stop_token stop;
-  bool fails = false;  // A fault.
+  std::uint64_t fails = 0;  // The number of the fault that says so; 0: none does.
 
   Op() = default;
   Op(const Op&) = delete;

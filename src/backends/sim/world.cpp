@@ -98,7 +98,7 @@ std::pair<std::shared_ptr<World>, Queue*> World::find_native(std::uintptr_t id) 
 // Waiting.
 
 bool World::Until::holds() const noexcept {
-  if (timeline != nullptr) return timeline->value() >= value;
+  if (timeline != nullptr) return timeline->value() >= value || (loss && loss->happened());
   return point.none() || sync::queue_timeline(point.queue()).reached(point.serial().value);
 }
 
@@ -134,6 +134,7 @@ Result<void> World::wait(neutral::Timeline& timeline, std::uint64_t value, Deadl
   Until until;
   until.timeline = &timeline;
   until.value = value;
+  until.loss = &loss_;
   until.limit_ns = limit_of(deadline);
   const Went went = go_on(until);
   if (went == Went::on) return {};
@@ -141,12 +142,20 @@ Result<void> World::wait(neutral::Timeline& timeline, std::uint64_t value, Deadl
   return Error(ErrorKind::timeout, "The deadline came before the timeline was there.");
 }
 
-void World::turn(Site) noexcept {
+void World::turn(Site site) noexcept {
   static_cast<void>(go_on({}));
-  if (options_.explored) return;
+  if (options_.explored) return note_caller(site);
   // What the call before it did without a word: a timeline was raised, a handle went.
   Bell::instance().ring();
   if (!NoWaitScope::active()) drain_others();
+}
+
+// After the turn and not before: others may have called in it.
+void World::note_caller(Site site) noexcept {
+  if (site.line() == 0) return;
+  const Lock lock(mutex_);
+  caller_ = site;
+  ++callers_;
 }
 
 void World::announce(Queue& queue) noexcept {
@@ -184,6 +193,7 @@ World::Went World::go_on(const Until& until) noexcept {
 
 bool World::can_run(const Op& op) const noexcept {
   if (op.waits_left != 0) return false;
+  if (loss_.happened()) return true;
   for (const order::Point point : op.foreign)
     if (!sync::queue_timeline(point.queue()).reached(point.serial().value)) return false;
   return op.kind != neutral::TaskKind::wait || op.timeline->value() >= op.timeline_value;
@@ -444,6 +454,11 @@ void World::drain(Lock& lock) {
   }
 }
 
+void World::settle() {
+  Lock lock(mutex_);
+  drain(lock);
+}
+
 void World::finish() {
   Lock lock(mutex_);
   drain(lock);
@@ -598,13 +613,11 @@ Result<Queue*> World::add(const backend::StreamRequest& request) {
   }
   queues_[slot] = std::make_unique<Queue>(*this, request, slot, lanes_++, positions_[slot]);
   Queue& queue = *queues_[slot];
-  queue.state.slow = options_.faults.hit(FaultSite::slow);
+  queue.state.slow = options_.faults.hit(FaultSite::slow) != 0;
   queue.state.end_ns = now_ns();
   effects_.pools = true;
   if (options_.explored) {
     request.progress->watch(&queue);
-    // Whoever had the index is over.
-    if (const auto gone = gone_.find(request.index); gone != gone_.end()) learn(&gone->second);
   }
   if (trace_ != nullptr) {
     TraceEvent& event = record(TraceKind::stream);
@@ -619,7 +632,7 @@ void World::remove(Queue& queue) noexcept {
   const Lock lock(mutex_);
   if (options_.explored) {
     queue.progress().watch(nullptr);
-    gone_[queue.index()] = queue.state.knows;
+    ended_.join(queue.state.knows);
   }
   effects_.pools = true;
   if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();

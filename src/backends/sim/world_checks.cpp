@@ -402,6 +402,7 @@ void World::allocated(const Allocation& allocation, MemoryKind kind, std::uintpt
                       Site site) noexcept {
   const Lock lock(mutex_);
   if (noting_) effects_.pools = true;
+  note_granted(FaultSite::alloc);
   const Live live{numbers_++, allocation.address, allocation.size_bytes, true};
   allocations_[allocation.id.value] = live;
   ++live_;
@@ -425,6 +426,7 @@ void World::allocated(const Allocation& allocation, MemoryKind kind, std::uintpt
 void World::staged(std::uint64_t address, std::uint64_t size_bytes) noexcept {
   const Lock lock(mutex_);
   if (noting_) effects_.pools = true;
+  note_granted(FaultSite::alloc);
   check_host({address, address + size_bytes}, true, 0, {});
 }
 

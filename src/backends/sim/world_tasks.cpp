@@ -115,11 +115,31 @@ Queue* World::running_native() noexcept { return native_queue; }
 
 Result<void> World::call(FaultSite site) {
   const Lock lock(mutex_);
-  if (lost_) return Error(ErrorKind::device_lost, "The simulated device is lost.");
-  if (!options_.faults.hit(site)) return {};
-  Error refusal = options_.faults.refusal(site);
+  if (loss_.happened()) return loss_.cause();
+  const std::uint64_t nth = options_.faults.hit(site);
+  if (nth == 0) {
+    note_granted(site);
+    return {};
+  }
+  Error refusal = Faults::refusal(site, nth);
+  note_refusal(site, refusal);
   if (trace_ != nullptr) record(TraceKind::refuse).text = refusal.message();
   return refusal;
+}
+
+bool World::hit(FaultSite site) noexcept {
+  const Lock lock(mutex_);
+  return options_.faults.hit(site) != 0;
+}
+
+void World::note_refusal(FaultSite fault, const Error& error) {
+  if (!options_.explored) return;
+  refusals_.push_back({fault, std::string(error.message()), caller_, callers_, false});
+}
+
+void World::note_granted(FaultSite fault) noexcept {
+  for (Refusal& refusal : refusals_)
+    if (refusal.fault == fault && refusal.caller_number == callers_) refusal.recovered = true;
 }
 
 // Coming in.
@@ -188,7 +208,6 @@ void World::add_waits(Queue& queue, Op& op) {
       const VectorClock* const clock =
           source != nullptr ? source->clock_of(point.serial().value) : nullptr;
       if (clock != nullptr) op.knows.join(*clock);
-      if (source == nullptr) op.knows.join(gone_[point.queue()]);
       continue;
     }
     const std::size_t at = place.position - source->state.done - 1;
@@ -216,6 +235,7 @@ Op& World::enqueue(Queue& queue, Kind kind, std::string_view what, std::source_l
   op.actor = me();
   if (options_.explored) submitters_.push_back(op.actor);
   op.knows = knowledge();
+  op.knows.join(ended_);
   // Whoever enqueues from inside a task does so before the task's end.
   if (options_.explored && running_op_ != nullptr)
     op.knows.set(running_op_->user->slot, running_op_->user->position - 1);
@@ -234,11 +254,11 @@ Result<void> World::append(Queue& queue, const neutral::Task& task, Serial seria
     if (task.code != nullptr) {
       const bool first = [&] {
         const Lock lock(mutex_);
-        return compiled_.emplace(task.code, true).second;
+        return compiled_.emplace(task.code->name()).second;
       }();
       if (Result<void> compiled = first ? call(FaultSite::compile) : Result<void>(); !compiled) {
         const Lock lock(mutex_);
-        compiled_.erase(task.code);
+        compiled_.erase(compiled_.find(task.code->name()));
         return compiled;
       }
     }
@@ -247,7 +267,9 @@ Result<void> World::append(Queue& queue, const neutral::Task& task, Serial seria
   Op& op = enqueue(queue, task.kind, describe(task), task.site);
   const_cast<User&>(*op.user).name = task.code != nullptr ? task.code->name() : task.name;
   copy_task(op, task);
-  op.fails = task.kind != Kind::last && options_.faults.hit(FaultSite::run);
+  // A turn, a wait or a signal has nothing that could fail.
+  const bool other = task.kind == Kind::last || site_of(task.kind) == FaultSite::other;
+  if (!other) op.fails = options_.faults.hit(FaultSite::run);
   op.duration_ns = duration(op) * (queue.state.slow ? kSlower : 1);
   const_cast<User&>(*op.user).serial = queue.shown(serial.value);
   queue.state.published = serial.value;
@@ -374,19 +396,14 @@ void World::run_op(Queue& queue, Lock& lock) {
   noting_ = choosing() && schedule_->wants_effects();
   host_step_ = false;
   if (noting_) note_effects(queue, op);
-  if (options_.faults.hit(FaultSite::lost)) lost_ = true;
   begin(queue, op);
-  const bool stopped = op.stop.stop_requested();
-  std::optional<Error> error;
-  if (lost_ && op.kind != Kind::last)
-    error = options_.faults.refusal(FaultSite::lost);
-  else if (stopped)
-    error = backend::stopped(kind_name(op), op.user->name, op.user->site);
-  else if (op.fails)
-    error = options_.faults.refusal(FaultSite::run).at(op.user->site);
-  if (!error) {
+  std::optional<Error> error = failure_of(op);
+  // Of what has failed, too: who comes behind it relies on its place in the order.
+  if (!loss_.happened()) {
     if (op.opaque()) compare_memory(op, true);
     check_accesses(op);
+  }
+  if (!error) {
     running_ = std::this_thread::get_id();
     Queue* const outer = native_queue;
     native_queue = op.kind == Kind::native && !op.raw ? &queue : outer;
@@ -410,6 +427,23 @@ void World::run_op(Queue& queue, Lock& lock) {
   }
   running_ = std::this_thread::get_id();
   pass(queue, op, error, lock);
+}
+
+// Why the task does not run, when it does not.
+std::optional<Error> World::failure_of(const Op& op) {
+  if (!loss_.happened())
+    if (const std::uint64_t nth = options_.faults.hit(FaultSite::lost); nth != 0) {
+      loss_.happen(Faults::refusal(FaultSite::lost, nth));
+      note_refusal(FaultSite::lost, loss_.cause());
+    }
+  if (loss_.happened() && op.kind != Kind::last) return loss_.cause().at(op.user->site);
+  if (op.stop.stop_requested())
+    return backend::stopped(kind_name(op), op.user->name, op.user->site);
+  if (op.fails == 0) return std::nullopt;
+  Error failure = Faults::refusal(FaultSite::run, op.fails).at(op.user->site);
+  note_refusal(FaultSite::run, failure);
+  if (options_.explored) refusals_.back().caller = op.user->site;
+  return failure;
 }
 
 // The memory after the task.
@@ -489,7 +523,7 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
 // A failure that no future takes. Explored, only one that nobody asked for is worth a word.
 void World::unheard(const Error& error, const Op& op) {
   if (!options_.explored) return thalweg::detail::to_error_sink(error);
-  if (op.fails || lost_) return;
+  if (options_.faults.refused() != 0) return;
   Finding finding;
   finding.kind = FindingKind::error;
   finding.first.what = op.user->what;
