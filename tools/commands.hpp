@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "thalweg/base/result.hpp"
+#include "thalweg/explore.hpp"
 
 namespace thalweg::tool {
 
@@ -32,6 +33,19 @@ struct DemoOptions {
 // The picture through the pipeline on each device with each number of streams, each result compared
 // with the sequential program's; a table or JSON on stdout, and the picture in a file.
 Result<int> demo(const DemoOptions& options);
+
+struct ExploreCommand {
+  std::string file;  // "-": the standard input.
+  ExploreOptions options;
+  bool faults = false;  // The fault matrix, in place of a search.
+  std::string svg;      // Files to write; empty: none.
+  std::string trace;
+  bool json = false;
+};
+
+// Explores the scenario in a file; the report, or JSON, on stdout, with the line that repeats a
+// finding at its end. kExitDifferent when there is a finding.
+Result<int> explore(ExploreCommand command);
 
 // Lists the backends, and why those that are not available are not.
 Result<int> devices();

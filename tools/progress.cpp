@@ -12,6 +12,8 @@ namespace thalweg::tool {
 namespace {
 
 constexpr std::uint64_t kWidth = 24;
+constexpr std::chrono::milliseconds kTick(100);
+constexpr std::chrono::seconds kSlowTick(10);
 
 void write(std::string_view text) {
   std::fwrite(text.data(), 1, text.size(), stderr);
@@ -32,6 +34,21 @@ void Progress::show(std::string_view what) {
 }
 
 void Progress::clear() {
+  if (shown_) write("\r\x1b[K");
+  shown_ = false;
+}
+
+Ticker::Ticker() noexcept
+    : terminal_(isatty(STDERR_FILENO) != 0), next_(terminal_ ? kTick : kSlowTick) {}
+
+void Ticker::show(std::chrono::nanoseconds elapsed, std::string_view what) {
+  if (elapsed < next_) return;
+  next_ = elapsed + (terminal_ ? kTick : kSlowTick);
+  write(terminal_ ? fmt::format("\r{}\x1b[K", what) : fmt::format("thalweg: {}\n", what));
+  shown_ = terminal_;
+}
+
+void Ticker::clear() {
   if (shown_) write("\r\x1b[K");
   shown_ = false;
 }

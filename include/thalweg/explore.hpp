@@ -73,6 +73,9 @@ class ExploreRun {
   virtual void check(bool holds, std::string_view claim,
                      std::source_location site = std::source_location::current()) = 0;
 
+  // A call gave the program `error`. The fault matrix holds it against the call that was refused.
+  virtual void failed(const Error& error) = 0;
+
   // Something that the program saw, as the answer of a query: a part of the run's outcome.
   virtual void observe(std::uint64_t value) = 0;
 
@@ -179,20 +182,39 @@ THALWEG_EXPORT std::string lanes_text(const Trace& trace, std::size_t columns_ma
 THALWEG_EXPORT std::string lanes_svg(const Trace& trace);
 
 // Runs the program once for each call that the backend gets from it, with exactly that call
-// refused (base/finding.hpp lists what is checked after each: no leak, nothing lost, no call that
-// reports another one's error), under the sequential schedule and `schedules` random ones.
+// refused, under the sequential schedule and `schedules` random ones.
+//
+//   create_stream, alloc, wait,    the call of the API that needed it gives the error, which names
+//   fill, copy, launch, host,      the fault, at its own call site; no other call gives one. What
+//   other, compile                 the runtime gets by trying again gives no error: a refused alloc
+//                                  does when all that follow are refused too (alloc:n+).
+//   fence, never, slow             no call gives an error, and every task leaves the same bytes.
+//   run                            the future of that task gives the error, and nobody else.
+//   lost                           every error is device_lost, and nothing waits.
+//
+// After each run: the device works, or says to every call that it is lost; nothing is leaked; all
+// memory can be given back; and what base/finding.hpp lists did not happen.
+//
+// The program goes on after an error, or ends without one of its own: it calls neither exit() nor
+// must(). What it opens by ExploreRun::open has no part in the check of memory.
 struct FaultMatrixOptions {
-  std::string device = "sim";
+  std::string device = "sim";  // A fault in the name is not used.
   std::uint64_t seed = 1;
   unsigned schedules = 1;
+
+  // The program passes every error it is given to ExploreRun::failed. A refused call that gives
+  // none is then a finding.
+  bool errors_told = false;
+
   std::uint64_t runs_max = 100'000;
   std::function<bool(const ExploreProgress&)> progress;
 };
 
 struct FaultSiteCount {
   std::string site;          // "alloc", "fence", "copy", ...
-  std::uint64_t calls = 0;   // In the run without a fault.
-  std::uint64_t errors = 0;  // Runs in which the program was told.
+  std::uint64_t calls = 0;   // In the runs without a fault.
+  std::uint64_t runs = 0;    // With a fault there.
+  std::uint64_t errors = 0;  // Of these, with an error that the program told of because of it.
 };
 
 struct FaultMatrix {

@@ -32,6 +32,8 @@ std::string_view name(FindingKind kind) noexcept {
       return "never_ran";
     case FindingKind::check:
       return "check";
+    case FindingKind::wrong_error:
+      return "wrong_error";
     case FindingKind::error:
       return "error";
   }

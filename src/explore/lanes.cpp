@@ -25,14 +25,11 @@ Key key_of(std::int32_t lane, std::uint64_t serial, bool raw) noexcept {
 
 Key key_of(const TraceEvent& event) noexcept { return key_of(event.lane, event.serial, event.raw); }
 
-bool happens_on_its_lane(TraceKind kind) noexcept {
-  return kind == TraceKind::finding || kind == TraceKind::end;
-}
-
-// Of a call about a stream, `other_lane` is the actor.
-std::int32_t lane_of_call(const TraceEvent& event) noexcept {
-  if (event.lane < 0 || happens_on_its_lane(event.kind)) return event.lane;
-  return std::min(event.other_lane, kHostLane);
+// Of a call about a stream, `other_lane` is the actor. A finding stands with the calls: what it is
+// about is marked where it lies, and may have run long before.
+std::int32_t lane_of_mark(const TraceEvent& event) noexcept {
+  if (event.lane < 0 || event.kind == TraceKind::end) return event.lane;
+  return event.kind == TraceKind::finding ? kHostLane : std::min(event.other_lane, kHostLane);
 }
 
 // The rows, and what lies on them; not yet where.
@@ -91,7 +88,7 @@ class Reader {
       default:
         break;
     }
-    layout_.marks.push_back({rows_.at(lane_of_call(event)), 0, &event});
+    layout_.marks.push_back({rows_.at(lane_of_mark(event)), 0, &event});
   }
 
   Box& new_box(const TraceEvent& event) {
@@ -152,6 +149,11 @@ struct Item {
   Moment* then = nullptr;  // Of a task that takes no time: its end.
 };
 
+// Not before its beginning, whatever the numbers are.
+std::uint64_t end_of(const TraceEvent& run) noexcept {
+  return std::max(run.time_ns, run.time_ns + run.duration_ns);
+}
+
 bool before(const Item& a, const Item& b) noexcept {
   if (a.time_ns != b.time_ns) return a.time_ns < b.time_ns;
   if (a.ends != b.ends) return a.ends;
@@ -182,12 +184,23 @@ class Placer {
     return static_cast<std::size_t>(event - trace_.data());
   }
 
-  // A call that has no time of its own comes behind the beginning of what ran before it.
+  // A call without a time of its own comes behind the beginning of what ran before it. The end of a
+  // stream is written down when nothing more can come, and comes when its work is done.
   void find_times_of_calls() {
-    std::uint64_t latest_ns = 0;
+    std::map<std::int32_t, std::uint64_t> lane_ends_ns;
+    std::uint64_t begun_ns = 0;
+    std::uint64_t call_ns = 0;
     for (const TraceEvent& event : trace_) {
-      latest_ns = std::max(latest_ns, event.time_ns);
-      call_times_ns_.push_back(latest_ns);
+      if (event.kind == TraceKind::run) {
+        begun_ns = std::max(begun_ns, event.time_ns);
+        std::uint64_t& end_ns = lane_ends_ns[event.lane];
+        end_ns = std::max(end_ns, end_of(event));
+      } else if (event.kind != TraceKind::end) {
+        call_ns = std::max(call_ns, event.time_ns != 0 ? event.time_ns : begun_ns);
+      }
+      call_times_ns_.push_back(event.kind == TraceKind::end
+                                   ? std::max(event.time_ns, lane_ends_ns[event.lane])
+                                   : call_ns);
     }
   }
 
@@ -195,7 +208,7 @@ class Placer {
     for (Box& box : layout_.boxes) {
       if (box.run == nullptr) continue;
       const std::uint64_t begin_ns = box.run->time_ns;
-      const std::uint64_t end_ns = std::max(begin_ns, begin_ns + box.run->duration_ns);
+      const std::uint64_t end_ns = end_of(*box.run);
       const std::size_t turn = turn_of(box.run);
       if (begin_ns == end_ns) {
         items.push_back({begin_ns, turn, false, false, &box.begin, &box.end});
@@ -248,7 +261,7 @@ class Placer {
 
   const Trace& trace_;
   Layout& layout_;
-  std::vector<std::uint64_t> call_times_ns_;  // By turn; never fall.
+  std::vector<std::uint64_t> call_times_ns_;  // By turn.
   bool open_ = false;                         // What begins or ends may share the last moment.
 };
 

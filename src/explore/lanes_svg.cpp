@@ -100,6 +100,14 @@ std::uint32_t width_of(std::string_view text) noexcept {
   return static_cast<std::uint32_t>(xml::count(text)) * kLetter;
 }
 
+// As many words as fit; a part of one that is longer than a line.
+std::string_view first_line(std::string_view text) {
+  const std::string_view most = xml::first(text, kNoteMax);
+  const std::size_t space = most.find_last_of(' ');
+  const bool whole = most.size() == text.size() || space == std::string_view::npos;
+  return whole ? most : most.substr(0, space + 1);
+}
+
 std::string row_label(const Row& row) {
   std::string label = lanes::lane_text(row.lane);
   if (row.lane == kHostLane) label = "host";
@@ -136,14 +144,15 @@ class Picture {
   }
 
   std::string text() {
-    add_lanes();
-    add_times();
-    add_edges();
-    for (const Box& box : layout_.boxes) add(box);
-    for (const HostWait& wait : layout_.host_waits) add(wait);
-    for (const Mark& mark : layout_.marks) add(mark);
+    // What stands below says how wide the picture is.
     add_notes();
     add_legend();
+    add_lanes();
+    add_times();
+    for (const Box& box : layout_.boxes) add(box);
+    add_edges();
+    for (const HostWait& wait : layout_.host_waits) add(wait);
+    for (const Mark& mark : layout_.marks) add(mark);
     return head() + std::move(body_) + "</svg>\n";
   }
 
@@ -247,14 +256,20 @@ void Picture::add_edges() {
   }
 }
 
+// From the end of one box to the beginning of the other, in the room between their rows.
 void Picture::add_edge(const Box& from, const Box& to) {
-  constexpr std::uint32_t kBend = 22;
-  const std::uint32_t x1 = x(from.end);
-  const std::uint32_t x2 = x(to.begin);
+  constexpr std::uint32_t kInside = 6;
+  constexpr std::uint32_t kHalf = kBoxHeight / 2;
+  constexpr std::uint32_t kBend = kRowHeight - kBoxHeight;
+  const bool down = to.row >= from.row;
+  const std::uint32_t x1 = x(from.end) - kInside;
+  const std::uint32_t x2 = x(to.begin) + kInside;
+  const std::uint32_t y1 = down ? middle(from.row) + kHalf : middle(from.row) - kHalf;
+  const std::uint32_t y2 = down ? middle(to.row) - kHalf : middle(to.row) + kHalf;
   put("<path class=\"edge\" marker-end=\"url(#head)\" d=\"M{} {}C{} {} {} {} {} {}\">"
       "<title>{} waits for {}</title></path>\n",
-      x1, middle(from.row), x1 + kBend, middle(from.row), x2 - kBend, middle(to.row), x2,
-      middle(to.row), lanes::point_of(to.event()), lanes::point_of(from.event()));
+      x1, y1, x1, down ? y1 + kBend : y1 - kBend, x2, down ? y2 - kBend : y2 + kBend, x2, y2,
+      lanes::point_of(to.event()), lanes::point_of(from.event()));
 }
 
 void Picture::add(const Box& box) {
@@ -294,10 +309,11 @@ void Picture::add_finding(const Mark& mark) {
 
 void Picture::add_note(std::string_view a_class, std::string_view text) {
   while (!text.empty()) {
-    const std::string_view line = xml::first(text, kNoteMax);
+    const std::string_view line = first_line(text);
     text.remove_prefix(line.size());
     below_ += kLineHeight;
-    width_ = std::max(width_, width_of(line) + 2 * kMargin);
+    // Letters are a little wider in some fonts.
+    width_ = std::max(width_, width_of(line) * 21 / 20 + 2 * kMargin);
     put("<text class=\"{}\" x=\"{}\" y=\"{}\">{}</text>\n", a_class, kMargin, bottom() + below_,
         xml::escaped(line));
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 
+#include "explore/errors.hpp"
 #include "explore/run.hpp"
 #include "explore/settings.hpp"
 #include "os/real_clock.hpp"
@@ -24,7 +25,7 @@ class Matrix {
 
   Result<FaultMatrix> run() {
     for (std::size_t site = 0; site != sim::kFaultSites; ++site)
-      result_.sites.push_back({std::string(sim::name(static_cast<sim::FaultSite>(site))), 0, 0});
+      result_.sites.push_back({std::string(sim::name(static_cast<sim::FaultSite>(site)))});
     for (unsigned schedule = 0; schedule <= options_.schedules && !ended_; ++schedule)
       THALWEG_TRY(run_schedule(schedule));
     result_.complete = result_.bounded_by.empty();
@@ -33,32 +34,49 @@ class Matrix {
 
  private:
   Result<void> run_schedule(unsigned schedule) {
-    THALWEG_TRY_ASSIGN(const RunResult clean, run_with(schedule, {}));
+    THALWEG_TRY_ASSIGN(RunResult clean, run_with(schedule, {}));
+    take(clean, {});
     for (std::size_t i = 0; i != sim::kFaultSites && !ended_; ++i) {
       const auto site = static_cast<sim::FaultSite>(i);
       const std::uint64_t calls = clean.faults.calls(site);
       result_.sites[i].calls += calls;
       for (std::uint64_t nth = 1; nth <= calls && !ended_; ++nth) {
-        THALWEG_TRY_ASSIGN(const RunResult run,
-                           run_with(schedule, fmt::format("{}:{}", sim::name(site), nth)));
-        if (run.faults.refused() != 0) ++result_.sites[i].errors;
+        const std::string fault = fmt::format("{}:{}", sim::name(site), nth);
+        THALWEG_TRY(run_fault(schedule, clean, fault, result_.sites[i]));
+        // One refusal is not the last word.
+        if (site == sim::FaultSite::alloc && !ended_)
+          THALWEG_TRY(run_fault(schedule, clean, fault + "+", result_.sites[i]));
       }
     }
+    return {};
+  }
+
+  Result<void> run_fault(unsigned schedule, const RunResult& clean, const std::string& fault,
+                         FaultSiteCount& count) {
+    THALWEG_TRY_ASSIGN(RunResult run, run_with(schedule, fault));
+    ++count.runs;
+    if (check_errors(run, clean.told, options_.errors_told) != 0) ++count.errors;
+    // Of several actors the calls may come in another order.
+    if (same_work(run) && program_.actors.size() <= 1) compare_contents(run, clean.outputs);
+    take(run, fault);
     return {};
   }
 
   Result<RunResult> run_with(unsigned schedule, const std::string& fault) {
     sim::Settings settings = settings_;
     THALWEG_TRY_ASSIGN(settings.faults, sim::Faults::parse(fault, std::source_location::current()));
-    const RunSetup setup{&program_, &settings, options_.device, result_.runs,
-                         kStepsMax, false,     !fault.empty()};
+    const RunSetup setup{&program_, &settings, options_.device, result_.runs, kStepsMax,
+                         false,     true};
     const MakeSchedule random = [&](const sim::World&) {
       return std::make_unique<sim::UniformSchedule>(sim::Random(options_.seed + schedule).next());
     };
-    THALWEG_TRY_ASSIGN(RunResult run, run_once(setup, schedule == 0 ? MakeSchedule() : random));
+    return run_once(setup, schedule == 0 ? MakeSchedule() : random);
+  }
+
+  void take(RunResult& run, const std::string& fault) {
     ++result_.runs;
     if (!run.findings.empty()) {
-      result_.findings = run.findings;
+      result_.findings = std::move(run.findings);
       result_.fault = fault;
       result_.schedule = to_text(run.choices);
       end("the first finding");
@@ -68,7 +86,6 @@ class Matrix {
                !options_.progress({result_.runs, 0, os::RealClock().now() - began_})) {
       end("it was interrupted");
     }
-    return run;
   }
 
   void end(std::string why) {

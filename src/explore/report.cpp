@@ -40,8 +40,8 @@ std::string Exploration::report() const {
 std::string FaultMatrix::report() const {
   std::string text = fmt::format("{} runs; {}\n", runs, searched_text(complete, bounded_by));
   for (const FaultSiteCount& site : sites)
-    fmt::format_to(std::back_inserter(text), "{:<14} {:>6} calls {:>6} errors\n", site.site,
-                   site.calls, site.errors);
+    fmt::format_to(std::back_inserter(text), "{:<14} {:>6} calls {:>6} runs {:>6} errors\n",
+                   site.site, site.calls, site.runs, site.errors);
   if (findings.empty()) return text + "no finding\n";
   text += findings_text(findings);
   return text + fmt::format("with fault {}; schedule `{}`\n", fault, schedule);

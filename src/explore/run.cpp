@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <mutex>
 #include <set>
 
 #include "thalweg/runtime/open.hpp"
@@ -58,6 +59,14 @@ class Run final : public ExploreRun {
 
   void observe(std::uint64_t value) override { world_->observe(value); }
 
+  void failed(const Error& error) override {
+    const std::lock_guard lock(telling_);
+    told_.push_back(error);
+  }
+
+  // REQUIRES: the program is over.
+  std::vector<Error> take_told() { return std::move(told_); }
+
   // Calls a function of the program's. What it throws is a finding.
   void call(const ExploreProgram::Function& function) {
     if (!function) return;
@@ -81,16 +90,20 @@ class Run final : public ExploreRun {
   const RunSetup& setup_;
   const std::shared_ptr<sim::World> world_;
   Device device_;
+  std::mutex telling_;
+  std::vector<Error> told_;  // Guarded by telling_ while the program runs.
 };
+
+// What can never run keeps its stream, its memory and its device.
+bool stuck(const sim::World& world) {
+  return std::any_of(world.findings().begin(), world.findings().end(), [](const Finding& finding) {
+    return finding.kind == FindingKind::never_ran || finding.kind == FindingKind::deadlock;
+  });
+}
 
 // Everything was dropped, and all that could run has run.
 void check_leaks(sim::World& world) {
-  const bool stuck =
-      std::any_of(world.findings().begin(), world.findings().end(), [](const Finding& finding) {
-        return finding.kind == FindingKind::never_ran || finding.kind == FindingKind::deadlock;
-      });
-  // What can never run keeps its stream and its device.
-  if (stuck || world.devices_alive() == 0) return;
+  if (stuck(world) || world.devices_alive() == 0) return;
   Finding finding;
   finding.kind = FindingKind::leak;
   const std::size_t streams = world.queues_alive();
@@ -102,9 +115,35 @@ void check_leaks(sim::World& world) {
   world.report(std::move(finding));
 }
 
+// The program is over, its handles are gone: what it had is free, and can go back to the system.
+void check_memory(const Device& device, sim::World& world) {
+  world.settle();
+  static_cast<void>(device.poll());
+  if (stuck(world)) return;
+  const auto check = [&world](const MemoryUsage& usage, std::string_view kind, bool trimmed) {
+    if (usage.allocations == 0 && usage.live_bytes == 0 && usage.pending_bytes == 0 &&
+        (!trimmed || usage.reserved_bytes == 0))
+      return;
+    Finding finding;
+    finding.kind = FindingKind::leak;
+    finding.message = fmt::format(
+        "At the program's end {} buffers have {} bytes of {} memory, {} bytes are not free after "
+        "the drop of their buffer, and {} are taken from the system{}.",
+        usage.allocations, usage.live_bytes, kind, usage.pending_bytes, usage.reserved_bytes,
+        trimmed ? " after a trim" : "");
+    world.report(std::move(finding));
+  };
+  for (const bool trimmed : {false, true}) {
+    if (trimmed) static_cast<void>(device.trim());
+    check(device.memory_usage(), "device", trimmed);
+    check(device.host_memory_usage(), "host", trimmed);
+  }
+}
+
 // A device that has refused something does the next thing; one that is lost says so.
 void check_usable(Run& run, sim::World& world) {
   if (world.faults().refused() == 0) return;
+  world.faults().end();
   const auto use = [&]() -> Result<bool> {
     THALWEG_TRY_ASSIGN(const Stream stream, Stream::create(run.device()));
     THALWEG_TRY_ASSIGN(const auto array, stream.upload(std::vector<std::uint32_t>{1, 2, 3}));
@@ -152,7 +191,12 @@ Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& make_sched
     run_actors(run, *world, *setup.program);
     world->use(nullptr);
     run.call(setup.program->after);
-    if (setup.use_afterwards) check_usable(run, *world);
+    result.told = run.take_told();
+    if (setup.with_faults) {
+      check_memory(run.device(), *world);
+      check_usable(run, *world);
+      check_memory(run.device(), *world);
+    }
   }
   world->finish();
   check_leaks(*world);
@@ -168,6 +212,7 @@ Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& make_sched
   result.steps = world->steps();
   result.over_limit = world->over_limit();
   result.faults = world->faults();
+  result.refusals = world->refusals();
   return result;
 }
 

@@ -29,6 +29,8 @@ struct RunResult {
   std::uint64_t steps = 0;
   bool over_limit = false;
   sim::Faults faults;  // As they are at the end.
+  std::vector<sim::Refusal> refusals;
+  std::vector<Error> told;  // Errors that the program was given, by its own word.
   Trace trace;
 };
 
@@ -39,7 +41,7 @@ struct RunSetup {
   std::uint64_t index = 0;
   std::uint64_t steps_max = 0;
   bool trace = false;
-  bool use_afterwards = false;  // Whether the device still works at the end is checked.
+  bool with_faults = false;  // Whether the device works afterwards, and gives all back, is checked.
 };
 
 // Makes the schedule of a run, which may look at its world. Null: the sequential one.

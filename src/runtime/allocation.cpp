@@ -99,6 +99,7 @@ Result<HostMapping> Allocation::map(std::uint64_t offset, std::uint64_t bytes, A
   auto* const first = reinterpret_cast<std::byte*>(address + offset);
   if (bytes == 0) return HostMapping{first, 0};
   device_->turn(site);
+  THALWEG_TRY(device_->alive(site));
   const Access access{this, offset, bytes, 1, 0, mode};
   const std::uint64_t ticket = thalweg::detail::next_id();
   order::PointSet points;

@@ -35,6 +35,7 @@ Device::Device(std::unique_ptr<backend::Driver> driver, const OpenOptions& optio
     : clock_(os::clock_or_real(options.clock)),
       driver_(std::move(driver)),
       observer_(driver_->observer()),
+      loss_(driver_->loss()),
       backend_(options.backend),
       name_(options.name.empty() ? options.backend : options.name),
       skip_passed_(options.skip_passed),
@@ -48,6 +49,8 @@ Device::~Device() {
 
 Result<Ref<QueueCore>> Device::create_queue(const StreamOptions& options, Site site) {
   if (forked()) return forked_error(site);
+  turn(site);
+  THALWEG_TRY(alive(site));
   const PriorityRange range = priority_range();
   if (!range.contains(options.priority))
     return Error(ErrorKind::invalid_argument,
@@ -64,6 +67,7 @@ Result<Ref<QueueCore>> Device::create_queue(const StreamOptions& options, Site s
 Result<Ref<QueueCore>> Device::adopt_queue(NativeHandle handle, Ownership ownership,
                                            const StreamOptions& options, Site site) {
   if (forked()) return forked_error(site);
+  THALWEG_TRY(alive(site));
   Ref<QueueCore> known = queues_.with([handle](const Queues& queues) {
     for (Queue* const queue : queues.live)
       if (queue->raw() == handle && queue->try_retain()) return Ref<QueueCore>::adopt(queue);
@@ -133,6 +137,7 @@ void Device::forget(Queue& queue) noexcept {
 
 Result<Ref<EventCore>> Device::create_event(bool timed, Site site) {
   if (forked()) return forked_error(site);
+  THALWEG_TRY(alive(site));
   Event* const used = events_.with([](Events& events) -> Event* {
     if (events.free.empty()) {
       ++events.made;
@@ -163,6 +168,7 @@ void Device::recycle(Event* event) noexcept {
 Result<Ref<AllocationCore>> Device::adopt_memory(void* memory, std::uint64_t size_bytes,
                                                  UniqueFunction& deleter, Site site) {
   if (forked()) return forked_error(site);
+  THALWEG_TRY(alive(site));
   const auto address = reinterpret_cast<std::uint64_t>(memory);
   std::uint64_t end = 0;
   if (size_bytes != 0 && memory == nullptr)
@@ -194,10 +200,15 @@ Result<Ref<AllocationCore>> Device::adopt_memory(void* memory, std::uint64_t siz
 
 Result<Ref<TimelineCore>> Device::create_timeline(std::uint64_t value, Site site) {
   if (forked()) return forked_error(site);
+  THALWEG_TRY(alive(site));
   return Ref<TimelineCore>(make_ref<Timeline>(Ref<Device>::share(this), value));
 }
 
 // Waiting.
+
+Error Device::lost_error(Site site) const {
+  return loss_->cause().with_context(fmt::format("device `{}` is lost", name_)).at(site);
+}
 
 Result<void> Device::may_block(WaitReason reason, Deadline deadline, Site site) const {
   if (NoWaitScope::active())
@@ -217,19 +228,24 @@ Result<void> Device::may_block(WaitReason reason, Deadline deadline, Site site) 
 Result<void> Device::wait(order::Point point, WaitReason reason, Deadline deadline, Site site) {
   if (forked()) return forked_error(site);
   turn(site);
+  // A future knows itself how its task ended, which may have been before the loss.
+  const bool says_itself = reason == WaitReason::future;
+  if (!says_itself) THALWEG_TRY(alive(site));
   if (runtime::passed(point)) return {};
-  return blocked(reason, deadline, site, [&]() -> Result<void> {
+  THALWEG_TRY(blocked(reason, deadline, site, [&]() -> Result<void> {
     if (auto waited = driver_->wait(point, deadline)) return *std::move(waited);
     if (sync::wait_until(sync::queue_timeline(point.queue()), point.serial().value, deadline,
                          *clock_))
       return {};
     return Error(ErrorKind::timeout, "The deadline came before the work was done.");
-  });
+  }));
+  return says_itself ? Result<void>() : alive(site);
 }
 
 Result<void> Device::synchronize(Deadline deadline, Site site) {
   if (forked()) return forked_error(site);
   turn(site);
+  THALWEG_TRY(alive(site));
   order::PointSet tails;
   std::optional<Error> refusal;
   std::vector<Ref<Queue>> touched;  // One that is ending gets no turn.
@@ -249,6 +265,7 @@ Result<void> Device::synchronize(Deadline deadline, Site site) {
   touched.clear();
   if (refusal) return refusal->at(site);
   THALWEG_TRY(wait_all(tails, WaitReason::synchronize, deadline, site));
+  THALWEG_TRY(alive(site));
   poll();
   return {};
 }
@@ -273,7 +290,7 @@ void Device::on_passed(order::Point point, UniqueFunction function) {
 
 bool Device::poll() noexcept {
   if (forked()) return true;
-  turn(Site::current());
+  turn({});
   // Destroyed last, without a lock: callables of the program are among it.
   backend::Items freed;
   return queues_.with([&freed](Queues& queues) {

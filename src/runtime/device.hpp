@@ -82,6 +82,16 @@ class Device final : public thalweg::detail::DeviceCore {
 
   const Clock& clock() const noexcept { return *clock_; }
 
+  bool lost() const noexcept { return loss_ != nullptr && loss_->happened(); }
+
+  // Refuses with device_lost, and with the cause, once the device is lost. What is submitted is
+  // refused by the backend.
+  Result<void> alive(Site site) const {
+    if (!lost()) [[likely]]
+      return {};
+    return lost_error(site);
+  }
+
   // Null, but for a simulated device.
   backend::Observer* observer() const noexcept { return observer_; }
 
@@ -142,10 +152,12 @@ class Device final : public thalweg::detail::DeviceCore {
   Result<Ref<thalweg::detail::QueueCore>> make_queue(const StreamOptions& options,
                                                      const MakeStream& make, Site site);
   bool any_ended() const;
+  Error lost_error(Site site) const;
 
   const std::shared_ptr<const Clock> clock_;  // First: the driver may use it to its end.
   const std::unique_ptr<backend::Driver> driver_;
   backend::Observer* const observer_;
+  const backend::Loss* const loss_;
   const std::string backend_;
   const std::string name_;
   const bool skip_passed_;

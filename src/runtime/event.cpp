@@ -39,6 +39,7 @@ Result<std::chrono::nanoseconds> Event::until(const EventCore& core,
                                               thalweg::detail::Site site) const {
   if (thalweg::detail::forked()) return thalweg::detail::forked_error(site);
   device_->turn(site);
+  THALWEG_TRY(device_->alive(site));
   const auto& later = static_cast<const Event&>(core);
   if (later.device_ != device_)
     return Error(ErrorKind::context_mismatch,
@@ -74,6 +75,7 @@ Result<void> Event::on_complete(UniqueFunction function, thalweg::detail::Site s
   order::PointSet points;
   points.add(latest);
   device_->turn(site);
+  THALWEG_TRY(device_->alive(site));
   call_after(points, std::move(function), device_->observer());
   device_->turn(site);
   return {};

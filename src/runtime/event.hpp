@@ -33,13 +33,14 @@ class Event final : public thalweg::detail::EventCore {
     const order::Point latest = point();
     if (latest == kNever) return EventState::not_recorded;
     device_->turn(thalweg::detail::Site::current());
+    if (device_->lost()) return EventState::lost;
     return passed(latest) ? EventState::done : EventState::not_yet;
   }
 
   Result<void> wait(Deadline deadline, thalweg::detail::Site site) override {
     if (thalweg::detail::forked()) return thalweg::detail::forked_error(site);
     const order::Point latest = point();
-    return latest == kNever ? Result<void>()
+    return latest == kNever ? device_->alive(site)
                             : device_->wait(latest, WaitReason::event, deadline, site);
   }
 

@@ -326,6 +326,7 @@ Result<order::Point> Queue::upload_copy(neutral::Task& task) {
   const Access& to = task.accesses[0];
   const std::uint64_t bytes = to.row_bytes * to.rows;
   if (bytes == 0) return submit(task, {});
+  device_->turn(task.site);
   if (limited_) {
     // Before memory is taken for it; and what former uploads no longer need goes first.
     backend::Items freed;
@@ -365,6 +366,7 @@ Result<void> Queue::wait_for_room(Deadline deadline, std::uint64_t size_bytes, S
   const std::optional<sync::Moment> end = sync::end_of(deadline, device_->clock());
   const std::uint64_t room = room_of(size_bytes);
   device_->turn(site);
+  THALWEG_TRY(device_->alive(site));
   for (;;) {
     Serial needed;
     if (limited_) {
@@ -394,6 +396,7 @@ Result<void> Queue::record(EventCore& event, Site site) {
                              record.owner().name(), device_->name()),
                  site);
   device_->turn(site);
+  THALWEG_TRY(device_->alive(site));
   Ref<neutral::Stamp> time;
   if (record.timed()) time = make_ref<neutral::Stamp>();
   {
@@ -445,6 +448,7 @@ Result<void> Queue::wait_event(const EventCore& event, Site site) {
                     device_->name()),
         site);
   device_->turn(site);
+  THALWEG_TRY(device_->alive(site));
   const sync::Locked submission(Registry::instance().submission());
   if (Result<void> waited = wait_point(record.latest()); !waited)
     return std::move(waited).error().at(site);
@@ -459,6 +463,7 @@ Result<void> Queue::wait_queue(const QueueCore& other, Site site) {
   auto& source = const_cast<Queue&>(static_cast<const Queue&>(other));
   THALWEG_TRY(waitable(source.owner(), "a stream", site));
   device_->turn(site);
+  THALWEG_TRY(device_->alive(site));
   Result<order::Point> point = source.tail();
   if (!point) return std::move(point).error().at(site);
   const sync::Locked submission(Registry::instance().submission());
@@ -510,6 +515,7 @@ Result<void> Queue::synchronize(Deadline deadline, Site site) {
   if (forked()) [[unlikely]]
     return forked_error(site);
   device_->turn(site);
+  THALWEG_TRY(device_->alive(site));
   Result<order::Point> point = tail();
   if (!point) return std::move(point).error().at(site);
   THALWEG_TRY(device_->wait(*point, WaitReason::synchronize, deadline, site));
@@ -522,6 +528,7 @@ Result<void> Queue::on_passed(Serial serial, UniqueFunction function, Site site)
   if (forked()) [[unlikely]]
     return forked_error(site);
   device_->turn(site);
+  THALWEG_TRY(device_->alive(site));
   const Serial last = [this] {
     const sync::Locked queue(slot_.lock);
     return slot_.order.last();
@@ -570,6 +577,7 @@ Result<Ref<AllocationCore>> Queue::allocate(MemoryKind kind, std::uint64_t size_
   if (forked()) [[unlikely]]
     return forked_error(site);
   device_->turn(site);
+  THALWEG_TRY(device_->alive(site));
   backend::Block block;
   const bool host = kind == MemoryKind::host;
   if (size_bytes == 0) {

@@ -16,8 +16,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 
+#include "thalweg/base/fifo.hpp"
 #include "thalweg/base/ids.hpp"
 #include "thalweg/interface.hpp"
 
@@ -60,7 +60,7 @@ class Room {
   const std::uint64_t limit_bytes_;
   std::uint64_t enqueued_ = 0;  // Bytes since the queue was made; differences of the two count.
   std::uint64_t passed_ = 0;
-  std::deque<Mark> marks_;  // Of what has not passed.
+  Fifo<Mark> marks_;  // Of what has not passed.
 };
 
 }  // namespace thalweg::runtime

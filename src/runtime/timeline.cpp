@@ -42,8 +42,9 @@ Result<void> Timeline::wait(std::uint64_t value, Deadline deadline, Site site) {
   device_->turn(site);
   if (backend::Observer* const observer = device_->observer(); observer != nullptr)
     observer->timeline_asked(*this, value);
+  THALWEG_TRY(device_->alive(site));
   if (timeline_.reached(value)) return {};
-  return device_->blocked(WaitReason::timeline, deadline, site, [&]() -> Result<void> {
+  THALWEG_TRY(device_->blocked(WaitReason::timeline, deadline, site, [&]() -> Result<void> {
     auto waited = device_->wait_for(*this, value, deadline);
     if (waited && (*waited || waited->error().kind() != ErrorKind::timeout))
       return *std::move(waited);
@@ -51,7 +52,8 @@ Result<void> Timeline::wait(std::uint64_t value, Deadline deadline, Site site) {
     return Error(ErrorKind::timeout,
                  fmt::format("The deadline came while the timeline was at {}, below {}.",
                              timeline_.value(), value));
-  });
+  }));
+  return device_->alive(site);
 }
 
 }  // namespace thalweg::runtime

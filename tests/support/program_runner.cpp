@@ -131,14 +131,18 @@ struct ProgramRunner::Kernels {
   Kernel<std::decay_t<decltype(set_grid_cell)>> set_grid = kernel("set_grid", set_grid_cell);
 };
 
-ProgramRunner::ProgramRunner(const Program& program)
+ProgramRunner::ProgramRunner(const Program& program) : ProgramRunner(program, Device(), {}) {}
+
+ProgramRunner::ProgramRunner(const Program& program, const Device& device, Told told)
     : program_(program),
+      told_(std::move(told)),
       stamps_([&program] {
         std::size_t count = program.prologue.size();
         for (const auto& part : program.parts) count += part.size();
         return count;
       }()),
       kernels_(std::make_unique<Kernels>()),
+      device_(device),
       streams_(static_cast<std::size_t>(program.streams)),
       buffers_(static_cast<std::size_t>(program.buffers)),
       reads_(static_cast<std::size_t>(program.reads)),
@@ -153,7 +157,11 @@ ProgramRunner::ProgramRunner(const Program& program)
 ProgramRunner::~ProgramRunner() {
   if (!device_.valid()) return;
   for (const Timeline& gate : gates_) static_cast<void>(gate.signal(1u << 20));
-  if (Result<void> over = device_.synchronize(kLimit); !over) {
+  Result<void> over = device_.synchronize(kLimit);
+  // One refusal is no reason to leave tasks behind.
+  if (!over && told_) over = device_.synchronize(kLimit);
+  // A lost device runs nothing.
+  if (!over && over.error().kind() != ErrorKind::device_lost) {
     std::fprintf(stderr, "%s\n%s\n", reproduce(program_.seed).c_str(),
                  text_of(over.error()).c_str());
     std::abort();
@@ -161,9 +169,12 @@ ProgramRunner::~ProgramRunner() {
 }
 
 void ProgramRunner::run() {
-  Result<Device> opened = Device::open(program_.setup.name());
-  if (!opened) return fail(text_of(opened.error()));
-  begin(std::move(*opened));
+  if (!device_.valid()) {
+    Result<Device> opened = Device::open(program_.setup.name());
+    if (!opened) return fail(text_of(opened.error()));
+    device_ = std::move(*opened);
+  }
+  begin(device_);
   if (program_.parts.size() == 1) {
     run_part(0);
   } else {
@@ -200,12 +211,18 @@ void ProgramRunner::run_ops(int part, const std::vector<Op>& ops, Local& local) 
     const Op& op = ops[i];
     const LogEntry entry{part, static_cast<int>(i)};
     const std::size_t mark = mark_of(part, i);
+    if (told_) {
+      if (!possible(op)) continue;
+      refused_ = false;
+      submissions_ = device_.statistics().submissions;
+    }
     if (waits_on_host(op.kind)) {
       host(op);
     } else if (program_.locked) {
       const std::lock_guard lock(submission_);
       log_.push_back(entry);
       step(op, mark, local);
+      if (refused_) log_.pop_back();
     } else {
       local.log.push_back(entry);
       step(op, mark, local);
@@ -218,6 +235,32 @@ std::size_t ProgramRunner::mark_of(int part, std::size_t index) const {
   std::size_t mark = program_.prologue.size() + index;
   for (int i = 0; i < part; ++i) mark += program_.parts[static_cast<std::size_t>(i)].size();
   return mark;
+}
+
+// Whether all that the operation needs was made.
+bool ProgramRunner::possible(const Op& op) const {
+  if (op.kind == OpKind::open_gate) return true;
+  const bool creates = op.kind == OpKind::create_buffer || op.kind == OpKind::create_upload;
+  const auto made = [](const auto& all, int id) {
+    return id < 0 || all[static_cast<std::size_t>(id)].valid();
+  };
+  return (op.kind == OpKind::create_stream || made(streams_, op.stream)) &&
+         made(streams_, op.other) && made(reads_, op.kind == OpKind::read ? -1 : op.read) &&
+         (creates || made(buffers_, op.a.buffer)) && made(buffers_, op.b.buffer) &&
+         made(buffers_, op.c.buffer);
+}
+
+// Of a future that was just made. What was accepted is counted; a refusal is in the future.
+template <class T>
+bool ProgramRunner::was_refused(Future<T>& future, const Op& op) {
+  if (!told_ || device_.statistics().submissions != submissions_) return false;
+  const Result<T> refusal = future.get(kLimit);
+  if (refusal) {
+    fail(describe(op) + ": was neither accepted nor refused");
+  } else {
+    failed(refusal.error(), op);
+  }
+  return true;
 }
 
 ProgramRunner::Words ProgramRunner::view(const Range& range) const {
@@ -234,7 +277,7 @@ void ProgramRunner::step(const Op& op, std::size_t mark, Local& local) {
   switch (op.kind) {
     case OpKind::create_stream: {
       Result<Stream> made = Stream::create(device_);
-      if (!made) return fail(describe(op) + ": " + text_of(made.error()));
+      if (!made) return failed(made.error(), op);
       stream(op.stream) = std::move(*made);
       break;
     }
@@ -271,13 +314,15 @@ void ProgramRunner::create_buffer(const Op& op, Local& local) {
       op.kind == OpKind::create_upload
           ? stream(op.stream).upload(made_of_pattern(op.value, op.a.count))
           : Array<std::uint32_t>::create(stream(op.stream), op.a.count);
-  if (!made) return fail(describe(op) + ": " + text_of(made.error()));
+  if (!made) return failed(made.error(), op);
   slot = std::move(*made);
   if (op.kind == OpKind::create_upload) {
     ++local.accepted;
   } else {
     accept(stream(op.other).fill(slot, op.value), op, local);
   }
+  // Without its first values it is not what the program means.
+  if (refused_) slot = {};
 }
 
 void ProgramRunner::submit(const Op& op, std::size_t mark, Local& local) {
@@ -312,11 +357,13 @@ void ProgramRunner::submit(const Op& op, std::size_t mark, Local& local) {
     case OpKind::set_grid:
       set_grid(op, mark, local);
       break;
-    case OpKind::read:
-      reads_[static_cast<std::size_t>(op.read)] =
-          with(op.a, [&on](const auto& a) { return on.read(a); });
+    case OpKind::read: {
+      Future<Values> future = with(op.a, [&on](const auto& a) { return on.read(a); });
+      if (was_refused(future, op)) break;
+      reads_[static_cast<std::size_t>(op.read)] = std::move(future);
       ++local.accepted;
       break;
+    }
     default:
       launch(op, mark, local);
       break;
@@ -417,6 +464,7 @@ void ProgramRunner::host_function(const Op& op, std::size_t mark_index, Local& l
                           : on.host("update", {updates(a), reads(b)}, std::move(function));
     });
   }
+  if (was_refused(future, op)) return;
   ++local.accepted;
   if (value % 2 == 0) local.futures.push_back(std::move(future));
 }
@@ -457,6 +505,7 @@ void ProgramRunner::upload(const Op& op, Local& local) {
       Future<void> future = with(op.a, [&](const auto& to) {
         return on.upload_borrowed(to, std::span<const std::uint32_t>(*local.borrowed.back()));
       });
+      if (was_refused(future, op)) break;
       ++local.accepted;
       if (op.value % 2 == 0) local.futures.push_back(std::move(future));
       break;
@@ -517,7 +566,7 @@ void ProgramRunner::host(const Op& op) {
     case OpKind::try_synchronize:
       if (Result<void> tried = stream(op.stream).synchronize(std::chrono::seconds(0));
           !tried && tried.error().kind() != ErrorKind::timeout)
-        fail(describe(op) + ": " + text_of(tried.error()));
+        failed(tried.error(), op);
       break;
     case OpKind::poll:
       static_cast<void>(device_.poll());
@@ -574,7 +623,7 @@ void ProgramRunner::refuse(const Op& op) {
 void ProgramRunner::take(const Op& op) {
   const auto at = static_cast<std::size_t>(op.read);
   Result<Values> taken = reads_[at].get(kLimit);
-  if (!taken) return fail(describe(op) + ": " + text_of(taken.error()));
+  if (!taken) return failed(taken.error(), op);
   results_[at] = std::move(*taken);
 }
 
@@ -586,7 +635,14 @@ void ProgramRunner::accept(const Result<T>& result, const Op& op, Local& local) 
 
 template <class T>
 void ProgramRunner::expect(const Result<T>& result, const Op& op) {
-  if (!result) fail(describe(op) + ": " + text_of(result.error()));
+  if (!result) failed(result.error(), op);
+}
+
+void ProgramRunner::failed(const Error& error, const Op& op) {
+  if (!told_) return fail(describe(op) + ": " + text_of(error));
+  refused_ = true;
+  lost_ = lost_ || error.kind() == ErrorKind::device_lost;
+  told_(error);
 }
 
 void ProgramRunner::fail(const std::string& message) {
@@ -596,17 +652,19 @@ void ProgramRunner::fail(const std::string& message) {
 
 void ProgramRunner::finish() {
   if (!failure_.empty() || !device_.valid()) return;
-  if (Result<void> over = device_.synchronize(kLimit); !over)
-    return fail("synchronize: " + text_of(over.error()));
-  if (!device_.poll()) fail("something is enqueued after synchronize");
+  synchronize_at_end();
+  if (!failure_.empty()) return;
+  if (!lost_ && !device_.poll()) fail("something is enqueued after synchronize");
   for (const auto& local : locals_) collect(*local);
   for (std::size_t i = 0; i < reads_.size(); ++i) {
     if (!reads_[i].valid()) continue;
-    if (!reads_[i].ready()) fail("future " + std::to_string(i) + " is not ready after synchronize");
+    if (!lost_ && !reads_[i].ready())
+      fail("future " + std::to_string(i) + " is not ready after synchronize");
     Op op{.kind = OpKind::get};
     op.read = static_cast<int>(i);
     take(op);
   }
+  if (told_) return compare_accepted();
   const Expected expected = model::run_in_order(program_, log_);
   compare_reads(expected);
   check_counts();
@@ -619,9 +677,19 @@ void ProgramRunner::finish() {
   check_memory();
 }
 
+void ProgramRunner::synchronize_at_end() {
+  const Op op{.kind = OpKind::synchronize_device};
+  Result<void> over = device_.synchronize(kLimit);
+  if (!over) failed(over.error(), op);
+  if (over || lost_ || !told_) return;
+  over = device_.synchronize(kLimit);
+  if (!over) failed(over.error(), op);
+}
+
 void ProgramRunner::collect(Local& local) {
+  const Op op{.kind = OpKind::get};
   for (Future<void>& future : local.futures) {
-    if (Result<void> done = future.get(kLimit); !done) fail("future: " + text_of(done.error()));
+    if (Result<void> done = future.get(kLimit); !done) failed(done.error(), op);
   }
   local.futures.clear();
 }
@@ -682,6 +750,46 @@ void ProgramRunner::compare_buffers(const Expected& expected) {
     if (const std::string text = difference(values, *found); !text.empty())
       fail("buffer " + std::to_string(id) + " at the end: " + text);
   }
+}
+
+// The last values of all buffers. False when the device is lost.
+bool ProgramRunner::read_buffers(const Expected& expected, std::map<int, Values>& found) {
+  const Op op{.kind = OpKind::read};
+  Stream reader;
+  for (int attempt = 0; attempt != 2 && !reader.valid(); ++attempt) {
+    Result<Stream> made = Stream::create(device_);
+    made ? static_cast<void>(reader = std::move(*made)) : failed(made.error(), op);
+  }
+  for (const auto& [id, values] : expected.buffers) {
+    for (int attempt = 0; attempt != 2 && !lost_ && found.count(id) == 0; ++attempt) {
+      Result<Values> read = reader.read(buffers_[static_cast<std::size_t>(id)]).get(kLimit);
+      read ? static_cast<void>(found[id] = std::move(*read)) : failed(read.error(), op);
+    }
+  }
+  return !lost_;
+}
+
+void ProgramRunner::compare_accepted() {
+  const Expected expected = model::run_in_order(program_, log_);
+  std::map<int, Values> found;
+  if (lost_ || !read_buffers(expected, found)) return;
+  Expected seen;
+  seen.buffers = std::move(found);
+  for (std::size_t i = 0; i < results_.size(); ++i)
+    if (results_[i]) seen.reads[static_cast<int>(i)] = *results_[i];
+  if (device_.statistics().tasks_failed != 0) {
+    // Which one is known to the device alone.
+    const bool explained = std::any_of(log_.begin(), log_.end(), [&](const LogEntry& entry) {
+      const OpKind kind = op_of(program_, entry).kind;
+      return (is_task(kind) || kind == OpKind::create_buffer || kind == OpKind::create_upload) &&
+             model::agrees_without(program_, log_, entry, seen);
+    });
+    if (!explained) fail("no single task that did not run explains what was computed");
+    return;
+  }
+  if (!model::agrees(expected, expected, seen))
+    fail("the accepted tasks compute something else: " + describe(program_));
+  check_stamps();
 }
 
 void ProgramRunner::check_stamps() {

@@ -8,6 +8,9 @@
 //   runner.finish();     synchronizes, reads all buffers, compares with the sequential model
 //   runner.failure()     empty, or what was wrong first
 //
+// On a given device, whose calls may be refused, a runner goes on: what is refused is left out, and
+// so is what needs it, and what was accepted is held to the model. The program has one part.
+//
 // Somebody else may run the parts, as the explorer does: begin(device), run_part() for each of
 // them, end(), finish().
 //
@@ -18,6 +21,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -39,6 +43,10 @@ using model::Values;
 class ProgramRunner {
  public:
   explicit ProgramRunner(const Program& program);
+
+  // `told` gets each error that a call gives.
+  using Told = std::function<void(const Error&)>;
+  ProgramRunner(const Program& program, const Device& device, Told told);
   ProgramRunner(const ProgramRunner&) = delete;
   ProgramRunner& operator=(const ProgramRunner&) = delete;
   ~ProgramRunner();
@@ -85,11 +93,17 @@ class ProgramRunner {
   void order(const Op& op);
   void host(const Op& op);
   void refuse(const Op& op);
+  bool possible(const Op& op) const;
+  template <class T>
+  bool was_refused(Future<T>& future, const Op& op);
+  void synchronize_at_end();
   void take(const Op& op);
   void collect(Local& local);
 
   void compare_reads(const Expected& expected);
   void compare_buffers(const Expected& expected);
+  void compare_accepted();
+  bool read_buffers(const Expected& expected, std::map<int, Values>& found);
   void check_commuting(const Expected& expected);
   void check_stamps();
   void check_counts();
@@ -110,9 +124,14 @@ class ProgramRunner {
   void accept(const Result<T>& result, const Op& op, Local& local);
   template <class T>
   void expect(const Result<T>& result, const Op& op);
+  void failed(const Error& error, const Op& op);
   void fail(const std::string& message);
 
   const Program& program_;
+  const Told told_;                // Empty: every error is a failure.
+  bool refused_ = false;           // A call of the present operation was.
+  bool lost_ = false;              // A call said device_lost.
+  std::uint64_t submissions_ = 0;  // Before the present operation.
   Stamps stamps_;
   std::unique_ptr<Kernels> kernels_;
   Device device_;

@@ -14,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "thalweg/backend/loss.hpp"
 #include "thalweg/backend/memory_source.hpp"
 #include "thalweg/backend/observer.hpp"
 #include "thalweg/backend/stream_factory.hpp"
@@ -92,6 +93,9 @@ class Driver {
 
   // Told of the host's calls; null: nobody is. The same for the device's life.
   virtual Observer* observer() noexcept = 0;
+
+  // Null: this device is never lost. The same for the device's life.
+  virtual const Loss* loss() const noexcept = 0;
 
   // What of this kind of device is fixed. See the optional members of event_stream_backend.hpp.
   virtual bool host_addresses() const noexcept = 0;

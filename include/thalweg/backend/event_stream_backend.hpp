@@ -21,6 +21,7 @@
 //                                     until the Progress of the point's queue has come that far.
 //   wait(timeline, value, deadline)   the same until a timeline of the program's is at a value.
 //   observer()                        for a device that is simulated: see observer.hpp.
+//   loss()                            where the device can be lost: see loss.hpp.
 //   close_idle(stream)                true when nothing is left to run: then nothing was submitted
 //                                     as `last`, and the stream is destroyed at once.
 //   raw(stream)                       the native handle of the queue.

@@ -66,6 +66,14 @@ class MultiStream final : public Driver {
     }
   }
 
+  const Loss* loss() const noexcept override {
+    if constexpr (requires { backend_.loss(); }) {
+      return backend_.loss();
+    } else {
+      return nullptr;
+    }
+  }
+
   bool host_addresses() const noexcept override {
     if constexpr (requires { B::kHostAddresses; }) {
       return B::kHostAddresses;

@@ -19,13 +19,13 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
 
 #include "thalweg/backend/fence.hpp"
+#include "thalweg/base/fifo.hpp"
 #include "thalweg/base/ref.hpp"
 
 namespace thalweg::backend {
@@ -58,7 +58,7 @@ class PendingDropQueue {
     Result<F> fence = record();
     if (!fence) return std::move(fence).error();
     generations_.push_back(
-        {std::move(*fence), std::exchange(staged_, {}), std::exchange(staged_bytes_, 0)});
+        Generation{std::move(*fence), std::exchange(staged_, {}), std::exchange(staged_bytes_, 0)});
     ++fences_;
     return {};
   }
@@ -112,7 +112,7 @@ class PendingDropQueue {
   std::uint64_t staged_bytes_ = 0;
   std::uint64_t outstanding_bytes_ = 0;  // Staged and closed.
   std::uint64_t fences_ = 0;
-  std::deque<Generation> generations_;  // Fences of one stream: the front passes first.
+  Fifo<Generation> generations_;  // Fences of one stream: the front passes first.
 };
 
 }  // namespace thalweg::backend

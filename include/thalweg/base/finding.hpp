@@ -27,6 +27,7 @@ enum class FindingKind : std::uint8_t {
   deadlock,          // Somebody waits, and nothing can go on.
   never_ran,         // A task was accepted and could not run to the end of the program.
   check,             // A check of the program's own failed.
+  wrong_error,       // A call that was not refused gave an error, or a refused one gave none.
   error,             // The program ended with an exception.
 };
 

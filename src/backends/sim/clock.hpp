@@ -5,35 +5,48 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
 
 namespace thalweg::sim {
 
-// By slot, the position up to which everything is known to have come before. Slots beyond its width
-// count as 0.
+// By slot, the position up to which everything is known to have come before. Those of the first
+// slots lie in the object: most programs have no others.
 class VectorClock {
  public:
   std::uint32_t of(std::size_t slot) const noexcept {
-    return slot < positions_.size() ? positions_[slot] : 0;
+    if (slot < kInline) return first_[slot];
+    return slot - kInline < more_.size() ? more_[slot - kInline] : 0;
   }
 
   void set(std::size_t slot, std::uint32_t position) {
-    if (slot >= positions_.size()) positions_.resize(slot + 1);
-    positions_[slot] = position;
+    if (slot < kInline) {
+      first_[slot] = position;
+      return;
+    }
+    if (slot - kInline >= more_.size()) more_.resize(slot - kInline + 1);
+    more_[slot - kInline] = position;
   }
 
   void join(const VectorClock& other) {
-    if (other.positions_.size() > positions_.size()) positions_.resize(other.positions_.size());
-    for (std::size_t i = 0; i != other.positions_.size(); ++i)
-      positions_[i] = std::max(positions_[i], other.positions_[i]);
+    for (std::size_t i = 0; i != kInline; ++i) first_[i] = std::max(first_[i], other.first_[i]);
+    if (other.more_.size() > more_.size()) more_.resize(other.more_.size());
+    for (std::size_t i = 0; i != other.more_.size(); ++i)
+      more_[i] = std::max(more_[i], other.more_[i]);
   }
 
-  void clear() noexcept { positions_.clear(); }
+  void clear() noexcept {
+    first_ = {};
+    more_.clear();
+  }
 
  private:
-  std::vector<std::uint32_t> positions_;
+  static constexpr std::size_t kInline = 8;
+
+  std::array<std::uint32_t, kInline> first_{};
+  std::vector<std::uint32_t> more_;
 };
 
 }  // namespace thalweg::sim

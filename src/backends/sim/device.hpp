@@ -93,6 +93,7 @@ class Backend {
   backend::MemorySource& device_pool() noexcept { return shared_->device_pool; }
   backend::MemorySource& host_pool() noexcept { return shared_->host_pool; }
   backend::Observer* observer() noexcept { return shared_->world.get(); }
+  const backend::Loss* loss() const noexcept { return &shared_->world->loss(); }
 
   static Result<void> submit(Stream& stream, const neutral::Task& task, Serial serial) {
     Queue& queue = stream.queue();

@@ -16,11 +16,12 @@ constexpr std::array<std::string_view, kFaultSites> kNames{
 constexpr std::uint64_t kChance = 64;
 
 Error bad(std::string_view item, std::source_location site) {
-  return Error(ErrorKind::invalid_argument,
-               fmt::format("`{}` is no fault: `site:n` is, with n from 1 and site one of {}; or "
-                           "`seed:n`.",
-                           item, fmt::join(kNames, ", ")),
-               site);
+  return Error(
+      ErrorKind::invalid_argument,
+      fmt::format("`{}` is no fault: `site:n` and `site:n+` are, with n from 1 and site one "
+                  "of {}; or `seed:n`.",
+                  item, fmt::join(kNames, ", ")),
+      site);
 }
 
 std::optional<std::uint64_t> number(std::string_view text) noexcept {
@@ -65,36 +66,42 @@ Result<Faults> Faults::parse(std::string_view text, std::source_location site) {
     text.remove_prefix(item.size() + (more ? 1 : 0));
     const std::size_t colon = item.find(':');
     if (colon == std::string_view::npos) return bad(item, site);
-    const auto nth = number(item.substr(colon + 1));
+    const bool onwards = item.back() == '+';
+    const auto nth = number(item.substr(colon + 1, item.size() - colon - (onwards ? 2 : 1)));
     if (!nth) return bad(item, site);
-    if (item.substr(0, colon) == "seed") {
+    if (item.substr(0, colon) == "seed" && !onwards) {
       faults.random_.emplace(*nth);
       continue;
     }
     const auto known = std::find(kNames.begin(), kNames.end(), item.substr(0, colon));
     if (known == kNames.end() || *nth == 0) return bad(item, site);
-    faults.rules_.push_back({static_cast<FaultSite>(known - kNames.begin()), *nth});
+    faults.rules_.push_back({static_cast<FaultSite>(known - kNames.begin()), *nth, onwards});
   }
   return faults;
 }
 
-bool Faults::hit(FaultSite site) noexcept {
+std::uint64_t Faults::hit(FaultSite site) noexcept {
   const std::uint64_t call = ++calls_[index(site)];
   bool refused = std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
-    return rule.site == site && rule.nth == call;
+    return rule.site == site && (rule.nth == call || (rule.onwards && rule.nth < call));
   });
   if (random_ && refusable(site)) refused = random_->below(kChance) == 0 || refused;
   refused_ += refused ? 1 : 0;
-  return refused;
+  return refused ? call : 0;
 }
 
-Error Faults::refusal(FaultSite site) const {
+void Faults::end() noexcept {
+  rules_.clear();
+  random_.reset();
+}
+
+Error Faults::refusal(FaultSite site, std::uint64_t nth) {
   const ErrorKind kind = site == FaultSite::compile ? ErrorKind::compile_failed
                          : site == FaultSite::run   ? ErrorKind::task_failed
                          : site == FaultSite::lost  ? ErrorKind::device_lost
                                                     : ErrorKind::out_of_memory;
   return Error(kind, fmt::format("The simulated device was told to fail here (fault {}:{}).",
-                                 name(site), calls_[index(site)]));
+                                 name(site), nth));
 }
 
 }  // namespace thalweg::sim

@@ -3,6 +3,7 @@
 // backends/sim/faults.hpp - which calls the simulated device refuses.
 //
 //   alloc:3           the third allocation of a run is refused
+//   alloc:3+          and so is every one that follows
 //   launch:1,fence:2  the first launch, and the second fence
 //   seed:7            each call is refused with a chance of 1 in 64, drawn from 7
 //
@@ -36,7 +37,7 @@ enum class FaultSite : std::uint8_t {
   host,     // Host functions and native work.
   other,    // What is left: turns, timelines, stamps.
   compile,  // The first launch of a kernel.
-  run,      // A task that was accepted fails when it runs.
+  run,      // A task that was accepted fails when it runs: one of fill, copy, launch or host.
   lost,     // The device is lost before the n-th task runs.
   never,    // A fence is recorded and never passes.
   slow,     // The n-th stream takes a thousand times as long.
@@ -56,21 +57,25 @@ class Faults {
   // Errors: invalid_argument, naming what is wrong in `text`.
   static Result<Faults> parse(std::string_view text, std::source_location site);
 
-  // Counts a call, and says whether it is one to refuse.
-  bool hit(FaultSite site) noexcept;
+  // Counts a call. Its number, from 1, when it is one to refuse; 0: it is not.
+  std::uint64_t hit(FaultSite site) noexcept;
+
+  // From here on nothing is refused.
+  void end() noexcept;
 
   std::uint64_t calls(FaultSite site) const noexcept { return calls_[index(site)]; }
 
-  // How often hit() has said yes.
+  // How often hit() has said so.
   std::uint64_t refused() const noexcept { return refused_; }
 
-  // What a refused call answers.
-  Error refusal(FaultSite site) const;
+  // What the call of that number answers, which is refused: the message names the fault.
+  static Error refusal(FaultSite site, std::uint64_t nth);
 
  private:
   struct Rule {
     FaultSite site;
     std::uint64_t nth;
+    bool onwards;  // And all that follow.
   };
 
   static std::size_t index(FaultSite site) noexcept { return static_cast<std::size_t>(site); }

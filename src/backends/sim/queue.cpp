@@ -26,7 +26,7 @@ void Op::clear() noexcept {
   time.reset();
   completion.reset();
   stop = {};
-  fails = false;
+  fails = 0;
 }
 
 Queue::Queue(World& world, const backend::StreamRequest& request, std::size_t slot,

@@ -13,7 +13,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -26,6 +25,7 @@
 #include "backends/sim/shadow.hpp"
 #include "sync/timeline.hpp"
 #include "thalweg/backend/stream_factory.hpp"
+#include "thalweg/base/fifo.hpp"
 #include "thalweg/base/task.hpp"
 #include "thalweg/base/unique_function.hpp"
 
@@ -89,7 +89,7 @@ struct Op {
   Ref<neutral::Stamp> time;
   Ref<neutral::Completion> completion;
   std::stop_token stop;
-  bool fails = false;  // A fault.
+  std::uint64_t fails = 0;  // The number of the fault that says so; 0: none does.
 
   Op() = default;
   Op(const Op&) = delete;
@@ -149,7 +149,7 @@ class Queue final : public PassWatch {
 
   // The world's. Its members are used by the world alone.
   struct State {
-    std::deque<Op*> pending;
+    Fifo<Op*> pending;
     std::vector<Owed> owed;
     std::vector<order::Point> owed_foreign;
     std::uint32_t enqueued = 0;  // Position of the last one.
@@ -163,9 +163,9 @@ class Queue final : public PassWatch {
     // For each serial that is remembered: where it is, when it was over, and, in explored worlds,
     // what came before it. By serial, from `remembered` on.
     std::uint64_t remembered = 0;
-    std::deque<std::uint32_t> positions;
-    std::deque<std::uint64_t> ends;
-    std::deque<VectorClock> clocks;
+    Fifo<std::uint32_t> positions;
+    Fifo<std::uint64_t> ends;
+    Fifo<VectorClock> clocks;
   };
   State state;
 

@@ -77,9 +77,14 @@ World::World(WorldOptions options)
       clock_(options_.clock ? options_.clock : own_clock_),
       only_(std::this_thread::get_id()),
       schedule_(options_.schedule.get()),
-      engines_(options_.copy_engines) {}
+      engines_(options_.copy_engines) {
+  if (options_.explored) take_stock();
+}
 
-World::~World() { Worlds::instance().remove(*this); }
+World::~World() {
+  Worlds::instance().remove(*this);
+  if (options_.explored) leave_stock();
+}
 
 std::pair<std::shared_ptr<World>, Queue*> World::find_native(std::uintptr_t id) noexcept {
   for (auto& world : Worlds::instance().others(nullptr)) {
@@ -93,7 +98,7 @@ std::pair<std::shared_ptr<World>, Queue*> World::find_native(std::uintptr_t id) 
 // Waiting.
 
 bool World::Until::holds() const noexcept {
-  if (timeline != nullptr) return timeline->value() >= value;
+  if (timeline != nullptr) return timeline->value() >= value || (loss && loss->happened());
   return point.none() || sync::queue_timeline(point.queue()).reached(point.serial().value);
 }
 
@@ -129,6 +134,7 @@ Result<void> World::wait(neutral::Timeline& timeline, std::uint64_t value, Deadl
   Until until;
   until.timeline = &timeline;
   until.value = value;
+  until.loss = &loss_;
   until.limit_ns = limit_of(deadline);
   const Went went = go_on(until);
   if (went == Went::on) return {};
@@ -136,12 +142,20 @@ Result<void> World::wait(neutral::Timeline& timeline, std::uint64_t value, Deadl
   return Error(ErrorKind::timeout, "The deadline came before the timeline was there.");
 }
 
-void World::turn(Site) noexcept {
+void World::turn(Site site) noexcept {
   static_cast<void>(go_on({}));
-  if (options_.explored) return;
+  if (options_.explored) return note_caller(site);
   // What the call before it did without a word: a timeline was raised, a handle went.
   Bell::instance().ring();
   if (!NoWaitScope::active()) drain_others();
+}
+
+// After the turn and not before: others may have called in it.
+void World::note_caller(Site site) noexcept {
+  if (site.line() == 0) return;
+  const Lock lock(mutex_);
+  caller_ = site;
+  ++callers_;
 }
 
 void World::announce(Queue& queue) noexcept {
@@ -169,13 +183,17 @@ World::Went World::go_on(const Until& until) noexcept {
   }
   // Host functions and callbacks of other worlds, and programs that forbid it.
   if (NoWaitScope::active() && until.nothing()) return Went::on;
-  return with_actors_ ? go_on_explored(until, lock) : go_on_plain(until, lock);
+  record_wait(TraceKind::host_wait, until);
+  const Went went = with_actors_ ? go_on_explored(until, lock) : go_on_plain(until, lock);
+  record_wait(TraceKind::host_went, until);
+  return went;
 }
 
 // Choices.
 
 bool World::can_run(const Op& op) const noexcept {
   if (op.waits_left != 0) return false;
+  if (loss_.happened()) return true;
   for (const order::Point point : op.foreign)
     if (!sync::queue_timeline(point.queue()).reached(point.serial().value)) return false;
   return op.kind != neutral::TaskKind::wait || op.timeline->value() >= op.timeline_value;
@@ -392,20 +410,29 @@ void World::begin_actor(std::uint16_t actor, const std::function<void()>& body) 
   this_actor = before;
 }
 
+// Who begins. What was enqueued before there were actors may run first.
+void World::choose_first(Lock& lock) {
+  current_ = 0;
+  while (actors_.size() != 1) {
+    collect({});
+    const Process chosen = choose();
+    if (chosen < kActorsMax) {
+      current_ = chosen;
+      return;
+    }
+    step(chosen, lock);
+  }
+}
+
 void World::run(const std::vector<std::function<void()>>& actors) {
   {
     Lock lock(mutex_);
-    // What came before the actors is over when they begin, and nothing of it was chosen.
-    Schedule* const schedule = std::exchange(schedule_, nullptr);
-    drain(lock);
-    schedule_ = schedule;
-    actors_.clear();
-    for (std::size_t i = 0; i != actors.size(); ++i) actors_.emplace_back().live = true;
+    actors_ = std::vector<Actor>(actors.size());
+    for (Actor& actor : actors_) actor.live = true;
     live_actors_ = actors.size();
     with_actors_ = true;
     last_ = 0;
-    collect({});
-    current_ = static_cast<std::uint16_t>(actors.size() == 1 ? 0 : choose());
+    choose_first(lock);
   }
   std::vector<std::thread> threads;
   for (std::size_t i = 1; i < actors.size(); ++i)
@@ -425,6 +452,11 @@ void World::drain(Lock& lock) {
     if (ready_.empty()) return;
     step(choose(), lock);
   }
+}
+
+void World::settle() {
+  Lock lock(mutex_);
+  drain(lock);
 }
 
 void World::finish() {
@@ -458,6 +490,15 @@ World::Went World::go_on_plain(const Until& until, Lock& lock) {
       }
     } else if (until.holds()) {
       return Went::on;
+    }
+    if (options_.explored) {
+      // Before the actors, or after them: there is nobody else.
+      if (!until.limit_ns) {
+        give_up(until);
+        return Went::stuck;
+      }
+      move_time(*until.limit_ns);
+      return Went::timeout;
     }
     if (step_elsewhere(lock)) continue;
     if (is_over(until)) return Went::timeout;
@@ -572,7 +613,7 @@ Result<Queue*> World::add(const backend::StreamRequest& request) {
   }
   queues_[slot] = std::make_unique<Queue>(*this, request, slot, lanes_++, positions_[slot]);
   Queue& queue = *queues_[slot];
-  queue.state.slow = options_.faults.hit(FaultSite::slow);
+  queue.state.slow = options_.faults.hit(FaultSite::slow) != 0;
   queue.state.end_ns = now_ns();
   effects_.pools = true;
   if (options_.explored) request.progress->watch(&queue);
@@ -589,7 +630,7 @@ void World::remove(Queue& queue) noexcept {
   const Lock lock(mutex_);
   if (options_.explored) {
     queue.progress().watch(nullptr);
-    gone_.join(queue.state.knows);
+    ended_.join(queue.state.knows);
   }
   effects_.pools = true;
   if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();
@@ -662,7 +703,7 @@ void World::timeline_raised(const neutral::Timeline& timeline, std::uint64_t fro
   if (to < from) return;
   Raised& raised = timelines_[&timeline];
   raised.knows.join(knowledge());
-  raised.knows.join(gone_);
+  raised.knows.join(ended_);
   raised.time_ns = std::max(raised.time_ns, now_ns());
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::signal);

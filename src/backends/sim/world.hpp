@@ -28,12 +28,12 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -46,6 +46,7 @@
 #include "backends/sim/shadow.hpp"
 #include "backends/sim/storage.hpp"
 #include "thalweg/backend/driver.hpp"
+#include "thalweg/backend/loss.hpp"
 #include "thalweg/base/finding.hpp"
 #include "thalweg/base/trace.hpp"
 #include "thalweg/base/virtual_clock.hpp"
@@ -74,6 +75,17 @@ struct Output {
   std::shared_ptr<const User> user;
 };
 
+// A backend call that was refused.
+struct Refusal {
+  FaultSite fault = FaultSite::create_stream;
+  std::string message;              // What it answered: names the fault.
+  std::source_location caller;      // The program's call.
+  std::uint64_t caller_number = 0;  // Calls of the program's are counted.
+
+  // The same call of the program's tried again, and got it.
+  bool recovered = false;
+};
+
 class World final : public backend::Observer, public std::enable_shared_from_this<World> {
  public:
   static std::shared_ptr<World> create(WorldOptions options);
@@ -91,7 +103,10 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   // still run.
   void run(const std::vector<std::function<void()>>& actors);
 
-  // Runs what is left, and looks for what never can.
+  // Runs what is left.
+  void settle();
+
+  // The same, and looks for what never can run.
   void finish();
 
   void trace_to(Trace* trace) noexcept { trace_ = trace; }
@@ -102,11 +117,14 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   // By submission, the actor who made it.
   const std::vector<std::uint16_t>& submitters() const noexcept { return submitters_; }
   Faults& faults() noexcept { return options_.faults; }
+
+  // What was refused, and tasks that failed because a fault said so.
+  const std::vector<Refusal>& refusals() const noexcept { return refusals_; }
   void observe(std::uint64_t value);
   std::uint64_t observed() const noexcept { return observed_; }
   std::uint64_t steps() const noexcept { return steps_; }
   bool over_limit() const noexcept { return over_limit_; }
-  bool lost() const noexcept { return lost_; }
+  bool lost() const noexcept { return loss_.happened(); }
   std::size_t queues_alive() const noexcept;
   std::size_t devices_alive() const noexcept;
   std::uint64_t bytes_alive() const noexcept;
@@ -117,9 +135,13 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
 
   const std::shared_ptr<const Clock>& clock() const noexcept { return clock_; }
   bool explored() const noexcept { return options_.explored; }
+  const backend::Loss& loss() const noexcept { return loss_; }
 
   // Refuses the call where a fault says so, and every call once the device is lost.
   Result<void> call(FaultSite site);
+
+  // Whether a fault says that what call() granted goes wrong.
+  bool hit(FaultSite site) noexcept;
 
   Result<Queue*> add(const backend::StreamRequest& request);
   void remove(Queue& queue) noexcept;
@@ -179,6 +201,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
     order::Point point;
     const neutral::Timeline* timeline = nullptr;
     std::uint64_t value = 0;
+    const backend::Loss* loss = nullptr;    // Ends it too: nobody will raise the timeline.
     std::optional<std::uint64_t> limit_ns;  // By the clock.
 
     bool nothing() const noexcept { return point.none() && timeline == nullptr; }
@@ -227,6 +250,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   bool choosing() const noexcept;
   void finish_host_step();
   void begin_host_step(std::uint16_t actor, const Until& until);
+  void choose_first(Lock& lock);
   void hand_over(std::uint16_t to);
   void hand_over_stuck();
   void begin_actor(std::uint16_t actor, const std::function<void()>& body);
@@ -259,6 +283,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void note_output(const Op& op);
   void unheard(const Error& error, const Op& op);
   void release(Op* op) noexcept;
+  void take_stock();
+  void leave_stock() noexcept;
   Op& take_op();
   Op& enqueue(Queue& queue, neutral::TaskKind kind, std::string_view name,
               std::source_location site);
@@ -292,7 +318,13 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::vector<Finding> take_reports();
   static void to_sink(const std::vector<Finding>& reports);
 
+  void note_caller(Site site) noexcept;
+  void note_refusal(FaultSite fault, const Error& error);
+  void note_granted(FaultSite fault) noexcept;
+  std::optional<Error> failure_of(const Op& op);
+
   TraceEvent& record(TraceKind kind);
+  void record_wait(TraceKind kind, const Until& until);
   void record_submit(const Queue& queue, const Op& op);
 
   // Constant.
@@ -308,7 +340,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
 
   Schedule* schedule_ = nullptr;
   bool with_actors_ = false;
-  std::deque<Actor> actors_;
+  std::vector<Actor> actors_;
   std::uint16_t current_ = 0;  // Whose turn it is.
   std::size_t live_actors_ = 0;
   bool aborting_ = false;  // A deadlock was found: nobody waits any more.
@@ -328,24 +360,28 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   // What the host has learnt to be over, by asking or waiting. Only that comes before what it
   // enqueues, not what merely was over: a run does not depend on what nobody asked for.
   VectorClock host_knows_;
-  VectorClock gone_;  // Of queues that ended: the runtime knows without asking.
+  // Of queues that are gone: the runtime forgets their points, and asks about them no more.
+  VectorClock ended_;
   Op* running_op_ = nullptr;
   VectorClock callback_knows_;  // Of the callback that runs.
   bool in_callback_ = false;
   VectorClock knowledge_at_end_;  // Of the task that passes now.
   std::int32_t lanes_ = 0;
   std::vector<std::unique_ptr<Op>> ops_;
-  std::vector<Op*> free_ops_;
+  std::vector<Op*> free_ops_;  // Of ops_.
   struct Callback {
     UniqueFunction function;
     VectorClock knows;
   };
-  std::deque<Callback> callbacks_;
+  Fifo<Callback> callbacks_;
   std::uint32_t callbacks_added_ = 0;
   std::uint32_t callbacks_run_ = 0;
   std::vector<std::uint64_t> engines_;  // When each copy engine is free.
   std::uint64_t submissions_ = 0;
-  bool lost_ = false;
+  backend::Loss loss_;
+  std::vector<Refusal> refusals_;
+  std::source_location caller_;  // The call of the program's that runs now.
+  std::uint64_t callers_ = 0;
 
   Shadow shadow_;
   std::vector<Arena*> arenas_;
@@ -353,7 +389,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::unordered_map<std::uint64_t, Live> allocations_;  // By id.
   std::map<std::uint64_t, std::uint64_t> by_address_;    // The id of whoever had it last.
   std::unordered_map<const void*, Raised> timelines_;
-  std::unordered_map<const void*, bool> compiled_;
+  std::set<std::string, std::less<>> compiled_;  // Names: addresses of kernels come again.
   std::size_t live_ = 0;
   std::int32_t numbers_ = 0;
   std::vector<Shadow::Conflict> conflicts_;

@@ -29,7 +29,10 @@ constexpr std::uint64_t kSubmitNs = 100;
 
 constexpr std::size_t kRememberedMax = 4096;
 
+constexpr std::size_t kOpsKeptMax = 1024;
+
 thread_local Queue* native_queue = nullptr;
+thread_local std::vector<std::unique_ptr<Op>> op_stock;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
   hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
@@ -112,11 +115,31 @@ Queue* World::running_native() noexcept { return native_queue; }
 
 Result<void> World::call(FaultSite site) {
   const Lock lock(mutex_);
-  if (lost_) return Error(ErrorKind::device_lost, "The simulated device is lost.");
-  if (!options_.faults.hit(site)) return {};
-  Error refusal = options_.faults.refusal(site);
+  if (loss_.happened()) return loss_.cause();
+  const std::uint64_t nth = options_.faults.hit(site);
+  if (nth == 0) {
+    note_granted(site);
+    return {};
+  }
+  Error refusal = Faults::refusal(site, nth);
+  note_refusal(site, refusal);
   if (trace_ != nullptr) record(TraceKind::refuse).text = refusal.message();
   return refusal;
+}
+
+bool World::hit(FaultSite site) noexcept {
+  const Lock lock(mutex_);
+  return options_.faults.hit(site) != 0;
+}
+
+void World::note_refusal(FaultSite fault, const Error& error) {
+  if (!options_.explored) return;
+  refusals_.push_back({fault, std::string(error.message()), caller_, callers_, false});
+}
+
+void World::note_granted(FaultSite fault) noexcept {
+  for (Refusal& refusal : refusals_)
+    if (refusal.fault == fault && refusal.caller_number == callers_) refusal.recovered = true;
 }
 
 // Coming in.
@@ -132,6 +155,18 @@ Op& World::take_op() {
 }
 
 void World::release(Op* op) noexcept { free_ops_.push_back(op); }
+
+// An exploration makes a world for each run: the next one on this thread gets the ops of the last.
+void World::take_stock() {
+  ops_.swap(op_stock);
+  for (const auto& op : ops_) free_ops_.push_back(op.get());
+}
+
+void World::leave_stock() noexcept {
+  if (!op_stock.empty() || ops_.size() > kOpsKeptMax) return;
+  for (const auto& op : ops_) op->clear();
+  op_stock.swap(ops_);
+}
 
 void World::copy_task(Op& op, const neutral::Task& task) {
   for (const Access& access : task.accesses) {
@@ -168,7 +203,7 @@ void World::copy_task(Op& op, const neutral::Task& task) {
 void World::add_waits(Queue& queue, Op& op) {
   for (const auto& [place, point] : queue.state.owed) {
     Queue* const source = queue_at(place.queue - kFirstQueue);
-    // Of a queue that has ended, gone_ knows.
+    // Of a queue that has ended, ended_ knows.
     if (source == nullptr) continue;
     if (source->state.done >= place.position) {
       // It is over already, and comes before this one all the same.
@@ -201,7 +236,7 @@ Op& World::enqueue(Queue& queue, Kind kind, std::string_view what, std::source_l
   op.actor = me();
   if (options_.explored) submitters_.push_back(op.actor);
   op.knows = knowledge();
-  op.knows.join(gone_);
+  op.knows.join(ended_);
   // Whoever enqueues from inside a task does so before the task's end.
   if (options_.explored && running_op_ != nullptr)
     op.knows.set(running_op_->user->slot, running_op_->user->position - 1);
@@ -220,11 +255,11 @@ Result<void> World::append(Queue& queue, const neutral::Task& task, Serial seria
     if (task.code != nullptr) {
       const bool first = [&] {
         const Lock lock(mutex_);
-        return compiled_.emplace(task.code, true).second;
+        return compiled_.emplace(task.code->name()).second;
       }();
       if (Result<void> compiled = first ? call(FaultSite::compile) : Result<void>(); !compiled) {
         const Lock lock(mutex_);
-        compiled_.erase(task.code);
+        compiled_.erase(compiled_.find(task.code->name()));
         return compiled;
       }
     }
@@ -233,7 +268,9 @@ Result<void> World::append(Queue& queue, const neutral::Task& task, Serial seria
   Op& op = enqueue(queue, task.kind, describe(task), task.site);
   const_cast<User&>(*op.user).name = task.code != nullptr ? task.code->name() : task.name;
   copy_task(op, task);
-  op.fails = task.kind != Kind::last && options_.faults.hit(FaultSite::run);
+  // A turn, a wait or a signal has nothing that could fail.
+  const bool other = task.kind == Kind::last || site_of(task.kind) == FaultSite::other;
+  if (!other) op.fails = options_.faults.hit(FaultSite::run);
   op.duration_ns = duration(op) * (queue.state.slow ? kSlower : 1);
   const_cast<User&>(*op.user).serial = queue.shown(serial.value);
   queue.state.published = serial.value;
@@ -250,6 +287,7 @@ void World::append_raw(Queue& queue, std::string_view what, UniqueFunction work,
     const Lock lock(mutex_);
     Op& op = enqueue(queue, Kind::native, fmt::format("raw work `{}`", what), site);
     const_cast<User&>(*op.user).raw = true;
+    const_cast<User&>(*op.user).name = what;
     const_cast<User&>(*op.user).serial = queue.shown(queue.state.published);
     op.raw = true;
     op.function = std::move(work);
@@ -365,19 +403,14 @@ void World::run_op(Queue& queue, Lock& lock) {
   noting_ = choosing() && schedule_->wants_effects();
   host_step_ = false;
   if (noting_) note_effects(queue, op);
-  if (options_.faults.hit(FaultSite::lost)) lost_ = true;
   begin(queue, op);
-  const bool stopped = op.stop.stop_requested();
-  std::optional<Error> error;
-  if (lost_ && op.kind != Kind::last)
-    error = options_.faults.refusal(FaultSite::lost);
-  else if (stopped)
-    error = backend::stopped(kind_name(op), op.user->name, op.user->site);
-  else if (op.fails)
-    error = options_.faults.refusal(FaultSite::run).at(op.user->site);
-  if (!error) {
+  std::optional<Error> error = failure_of(op);
+  // Of what has failed, too: who comes behind it relies on its place in the order.
+  if (!loss_.happened()) {
     if (op.opaque()) compare_memory(op, true);
     check_accesses(op);
+  }
+  if (!error) {
     running_ = std::this_thread::get_id();
     Queue* const outer = native_queue;
     native_queue = op.kind == Kind::native && !op.raw ? &queue : outer;
@@ -401,6 +434,23 @@ void World::run_op(Queue& queue, Lock& lock) {
   }
   running_ = std::this_thread::get_id();
   pass(queue, op, error, lock);
+}
+
+// Why the task does not run, when it does not.
+std::optional<Error> World::failure_of(const Op& op) {
+  if (!loss_.happened())
+    if (const std::uint64_t nth = options_.faults.hit(FaultSite::lost); nth != 0) {
+      loss_.happen(Faults::refusal(FaultSite::lost, nth));
+      note_refusal(FaultSite::lost, loss_.cause());
+    }
+  if (loss_.happened() && op.kind != Kind::last) return loss_.cause().at(op.user->site);
+  if (op.stop.stop_requested())
+    return backend::stopped(kind_name(op), op.user->name, op.user->site);
+  if (op.fails == 0) return std::nullopt;
+  Error failure = Faults::refusal(FaultSite::run, op.fails).at(op.user->site);
+  note_refusal(FaultSite::run, failure);
+  if (options_.explored) refusals_.back().caller = op.user->site;
+  return failure;
 }
 
 // The memory after the task.
@@ -480,7 +530,7 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
 // A failure that no future takes. Explored, only one that nobody asked for is worth a word.
 void World::unheard(const Error& error, const Op& op) {
   if (!options_.explored) return thalweg::detail::to_error_sink(error);
-  if (op.fails || lost_) return;
+  if (options_.faults.refused() != 0) return;
   Finding finding;
   finding.kind = FindingKind::error;
   finding.first.what = op.user->what;

@@ -213,6 +213,8 @@ std::optional<Result<void>> CountingDriver::wait(neutral::Timeline& timeline, st
 
 backend::Observer* CountingDriver::observer() noexcept { return inner_->observer(); }
 
+const backend::Loss* CountingDriver::loss() const noexcept { return inner_->loss(); }
+
 backend::MemorySource& CountingDriver::device_memory() noexcept {
   control_->count(Call::query);
   return inner_->device_memory();

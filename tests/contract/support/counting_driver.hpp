@@ -152,6 +152,7 @@ class CountingDriver final : public backend::Driver {
   std::optional<Result<void>> wait(neutral::Timeline& timeline, std::uint64_t value,
                                    Deadline deadline) override;
   backend::Observer* observer() noexcept override;
+  const backend::Loss* loss() const noexcept override;
   bool host_addresses() const noexcept override;
   bool copies_between_devices() const noexcept override;
   Result<std::unique_ptr<backend::DriverStream>> adopt_stream(

@@ -118,4 +118,56 @@ Expected run_in_order(const Program& program, const Log& log) {
   return state;
 }
 
+namespace {
+
+bool agree(const std::map<int, Values>& one, const std::map<int, Values>& other,
+           const std::map<int, Values>& seen) {
+  for (const auto& [id, values] : seen) {
+    const auto a = one.find(id);
+    const auto b = other.find(id);
+    if (a == one.end() || b == other.end() || a->second.size() != values.size()) return false;
+    for (std::size_t i = 0; i < values.size(); ++i)
+      if (a->second[i] == b->second[i] && a->second[i] != values[i]) return false;
+  }
+  return true;
+}
+
+// The log with `value` in everything that the task at `at` may write, instead of that task.
+Expected run_with(Program program, const Log& log, LogEntry at, std::uint32_t value) {
+  const Op op = op_of(program, at);
+  Log changed;
+  for (const LogEntry entry : log) {
+    if (entry.part != at.part || entry.index != at.index) {
+      changed.push_back(entry);
+      continue;
+    }
+    Op first = op;
+    const bool whole = op.kind == OpKind::create_buffer || op.kind == OpKind::create_upload;
+    if (whole) first.kind = OpKind::create_buffer;
+    if (!whole && op.kind != OpKind::fill_bytes) first.kind = OpKind::fill;
+    first.value = value;
+    Op second = first;
+    second.a = op.b;
+    const bool two = op.kind == OpKind::exchange || op.kind == OpKind::add_pair;
+    for (const Op& written : {first, second}) {
+      if (op.kind == OpKind::read) break;
+      changed.push_back({-1, static_cast<int>(program.prologue.size())});
+      program.prologue.push_back(written);
+      if (!two) break;
+    }
+  }
+  return run_in_order(program, changed);
+}
+
+}  // namespace
+
+bool agrees(const Expected& one, const Expected& other, const Expected& seen) {
+  return agree(one.buffers, other.buffers, seen.buffers) &&
+         agree(one.reads, other.reads, seen.reads);
+}
+
+bool agrees_without(const Program& program, const Log& log, LogEntry entry, const Expected& seen) {
+  return agrees(run_with(program, log, entry, 0), run_with(program, log, entry, 0xffffffffu), seen);
+}
+
 }  // namespace thalweg::test::model

@@ -69,8 +69,8 @@ TEST(LanesText, FindingsFailuresAndWhatNeverRanAreMarked) {
   trace.says(TraceKind::refuse, kHostLane, 0, "fill: too large.");
   trace.says(TraceKind::finding, 0, 1, "unordered: two tasks.");
   EXPECT_EQ(lanes_text(trace.trace()),
-            "h   s0@1       s0@2      s0@3 refused\n"
-            "s0  -[!1 fill]--[x2 log]-------!-[?3 copy]\n"
+            "h   s0@1       s0@2      s0@3 refused !\n"
+            "s0  -[!1 fill]--[x2 log]---------------[?3 copy]\n"
             "\n"
             "refused: fill: too large.\n"
             "! unordered: two tasks.\n"
@@ -107,6 +107,19 @@ TEST(LanesText, LongLanesAreCut) {
   }
   EXPECT_GT(panels, 3u);
   EXPECT_NE(text.find("40 fill"), std::string::npos);
+}
+
+// The last handle goes while the stream still works.
+TEST(LanesText, AStreamEndsBehindItsWork) {
+  SampleTrace trace;
+  trace.submit(0, 1, TaskKind::fill);
+  trace.last().time_ns = 100;
+  trace.run(0, 1, 100, 2000).end(0);
+  trace.last().time_ns = 200;
+  EXPECT_EQ(lanes_text(trace.trace()),
+            "time  100ns    2100ns\n"
+            "h     s0@1\n"
+            "s0    -[1 fill]-end\n");
 }
 
 // Nothing that a caller may put into a trace breaks the drawing.
