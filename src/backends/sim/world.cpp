@@ -380,10 +380,7 @@ void World::hand_over_stuck() {
 void World::leave(std::uint16_t self, Lock& lock) {
   finish_host_step();
   actors_[self].live = false;
-  if (--live_actors_ == 0) {
-    ended_.notify_all();
-    return;
-  }
+  if (--live_actors_ == 0) return;
   for (;;) {
     collect({});
     if (ready_.empty() || (aborting_ && ready_.back() < kCallbacks)) {
