@@ -309,6 +309,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void accept_writes(const Op& op);
   void undeclared(Op& op, Bytes bytes, bool before);
   void check_host(Bytes bytes, bool writes, std::uint64_t owner, std::source_location site);
+  Finding hidden_wait() const;
   void check_deadlock(const Until& until);
   void check_never_ran();
   FindingSide side(const User& user, AccessMode mode, Bytes bytes) const;
@@ -334,8 +335,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   const std::thread::id only_;  // Who made the world.
 
   mutable std::mutex mutex_;  // Guards what follows it. No code of the program's runs under it.
-  std::thread::id running_;  // Who runs a task or a callback. None: nobody.
-  bool several_ = false;     // Others called than the one that made the world.
+  std::thread::id running_;   // Who runs a task or a callback. None: nobody.
+  bool several_ = false;      // Others called than the one that made the world.
 
   Schedule* schedule_ = nullptr;
   bool with_actors_ = false;

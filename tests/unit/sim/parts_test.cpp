@@ -44,7 +44,7 @@ Faults must_parse(std::string_view text) {
 // The calls among the first `count` that are refused.
 std::string refused(Faults& faults, FaultSite site, int count) {
   std::string calls;
-  for (int i = 0; i != count; ++i) calls += faults.hit(site) ? 'x' : '.';
+  for (int i = 0; i != count; ++i) calls += faults.hit(site) != 0 ? 'x' : '.';
   return calls;
 }
 
@@ -53,6 +53,8 @@ TEST(Faults, AreCountedBySite) {
   EXPECT_EQ(refused(faults, FaultSite::alloc, 5), "x.x..");
   EXPECT_EQ(refused(faults, FaultSite::launch, 3), "x..");
   EXPECT_EQ(refused(faults, FaultSite::fence, 3), "...");
+  Faults from = must_parse("fence:2+");
+  EXPECT_EQ(refused(from, FaultSite::fence, 5), ".xxxx");
   EXPECT_EQ(faults.calls(FaultSite::alloc), 5U);
   EXPECT_EQ(faults.refused(), 3U);
   Faults none = must_parse("");
@@ -73,19 +75,23 @@ TEST(Faults, OfASeedAreTheSameEachTimeAndOfCallsThatCanBeRefused) {
 }
 
 TEST(Faults, SayWhichOneItIs) {
-  Faults faults = must_parse("copy:2,compile:1,run:1,lost:1");
-  static_cast<void>(refused(faults, FaultSite::copy, 2));
-  EXPECT_EQ(faults.refusal(FaultSite::copy).message(),
+  Faults faults = must_parse("copy:2");
+  EXPECT_EQ(faults.hit(FaultSite::copy), 0U);
+  const std::uint64_t nth = faults.hit(FaultSite::copy);
+  EXPECT_EQ(nth, 2U);
+  EXPECT_EQ(Faults::refusal(FaultSite::copy, nth).message(),
             "The simulated device was told to fail here (fault copy:2).");
-  EXPECT_EQ(faults.refusal(FaultSite::copy).kind(), ErrorKind::out_of_memory);
-  EXPECT_EQ(faults.refusal(FaultSite::compile).kind(), ErrorKind::compile_failed);
-  EXPECT_EQ(faults.refusal(FaultSite::run).kind(), ErrorKind::task_failed);
-  EXPECT_EQ(faults.refusal(FaultSite::lost).kind(), ErrorKind::device_lost);
+  const auto kind = [](FaultSite site) { return Faults::refusal(site, 1).kind(); };
+  EXPECT_EQ(kind(FaultSite::copy), ErrorKind::out_of_memory);
+  EXPECT_EQ(kind(FaultSite::compile), ErrorKind::compile_failed);
+  EXPECT_EQ(kind(FaultSite::run), ErrorKind::task_failed);
+  EXPECT_EQ(kind(FaultSite::lost), ErrorKind::device_lost);
 }
 
 TEST(Faults, AreRefusedInWords) {
   const std::string rest =
-      "` is no fault: `site:n` is, with n from 1 and site one of create_stream, alloc, fence, "
+      "` is no fault: `site:n` and `site:n+` are, with n from 1 and site one of create_stream, "
+      "alloc, fence, "
       "wait, "
       "fill, copy, launch, host, other, compile, run, lost, never, slow; or `seed:n`.";
   const auto check = [&rest](std::string_view text, std::string_view item) {
