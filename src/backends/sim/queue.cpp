@@ -61,7 +61,7 @@ void Queue::State::clear() noexcept {
 }
 
 std::uint32_t Queue::position_of(std::uint64_t serial) const noexcept {
-  if (serial < state.remembered) return 0;
+  if (serial < state.remembered || serial - state.remembered >= state.positions.size()) return 0;
   return state.positions[serial - state.remembered];
 }
 
@@ -70,9 +70,11 @@ std::uint64_t Queue::end_of(std::uint64_t serial) const noexcept {
   return state.ends[serial - state.remembered];
 }
 
+// Of one that is forgotten, the oldest that is not: it came later.
 const VectorClock* Queue::clock_of(std::uint64_t serial) const noexcept {
-  if (serial < state.remembered || serial - state.remembered >= state.clocks.size()) return nullptr;
-  return &state.clocks[serial - state.remembered];
+  if (serial <= start_) return nullptr;
+  const std::uint64_t at = serial < state.remembered ? 0 : serial - state.remembered;
+  return at < state.clocks.size() ? &state.clocks[at] : nullptr;
 }
 
 void Queue::asked(std::uint64_t serial) noexcept { world_.asked(*this, serial); }

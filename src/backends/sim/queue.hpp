@@ -134,7 +134,7 @@ class Queue final : public PassWatch {
   // Serials are shown from the start of the stream.
   std::uint64_t shown(std::uint64_t serial) const noexcept { return serial - start_; }
 
-  // The position of a serial. REQUIRES: it was enqueued here.
+  // The position of a serial; 0 when it is forgotten, or was never enqueued here.
   std::uint32_t position_of(std::uint64_t serial) const noexcept;
 
   // When the task with that serial was over. REQUIRES: it is done.

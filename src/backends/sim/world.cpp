@@ -614,9 +614,7 @@ Result<Queue*> World::add(const backend::StreamRequest& request) {
   queue.state.slow = options_.faults.hit(FaultSite::slow) != 0;
   queue.state.end_ns = now_ns();
   effects_.pools = true;
-  if (options_.explored) {
-    request.progress->watch(&queue);
-  }
+  if (options_.explored) request.progress->watch(&queue);
   if (trace_ != nullptr) {
     TraceEvent& event = record(TraceKind::stream);
     event.lane = queue.lane();
@@ -665,11 +663,11 @@ bool World::close_idle(Queue& queue) noexcept {
 void World::asked(Queue& queue, std::uint64_t serial) noexcept {
   const Lock lock(mutex_);
   const std::uint32_t position = serial == PassWatch::kEverything ? 0 : queue.position_of(serial);
-  if (serial != PassWatch::kEverything && position == 0) return;
-  if (noting_) effects_.asked.push_back({queue.process(), position});
+  if (noting_ && (position != 0 || serial == PassWatch::kEverything))
+    effects_.asked.push_back({queue.process(), position});
   if (!queue.timeline().reached(serial)) return;
   if (host_step_) move_time(queue.end_of(serial));
-  learn(queue.clock_of(serial));
+  learn(serial == PassWatch::kEverything ? &queue.state.knows : queue.clock_of(serial));
 }
 
 void World::learn(const VectorClock* clock) {
@@ -704,6 +702,7 @@ void World::timeline_raised(const neutral::Timeline& timeline, std::uint64_t fro
   if (to < from) return;
   Raised& raised = timelines_[&timeline];
   raised.knows.join(knowledge());
+  raised.knows.join(ended_);
   raised.time_ns = std::max(raised.time_ns, now_ns());
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::signal);

@@ -161,6 +161,9 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void append_raw(Queue& queue, std::string_view name, UniqueFunction work,
                   std::source_location site);
   bool close_idle(Queue& queue) noexcept;
+
+  // The end of what is enqueued, and whether a fault keeps the fence from passing.
+  std::pair<order::Point, bool> record_fence(Queue& queue) noexcept;
   void announce(Queue& queue) noexcept;
 
   Result<void> wait(order::Point point, Deadline deadline);

@@ -187,12 +187,13 @@ void World::copy_task(Op& op, const neutral::Task& task) {
 // Waits that ride on the op.
 void World::add_waits(Queue& queue, Op& op) {
   for (const auto& [place, point] : queue.state.owed) {
-    Queue* const source = queue_of(point.queue());
-    if (source == nullptr || source->state.done >= place.position) {
+    Queue* const source = queue_at(place.queue - kFirstQueue);
+    // Of a queue that has ended, ended_ knows.
+    if (source == nullptr) continue;
+    if (source->state.done >= place.position) {
       // It is over already, and comes before this one all the same.
-      const VectorClock* const clock =
-          source != nullptr ? source->clock_of(point.serial().value) : nullptr;
-      if (clock != nullptr) op.knows.join(*clock);
+      if (const VectorClock* const clock = source->clock_of(point.serial().value); clock != nullptr)
+        op.knows.join(*clock);
       continue;
     }
     const std::size_t at = place.position - source->state.done - 1;
@@ -280,6 +281,12 @@ void World::append_raw(Queue& queue, std::string_view what, UniqueFunction work,
     moved();
   }
   announce(queue);
+}
+
+std::pair<order::Point, bool> World::record_fence(Queue& queue) noexcept {
+  const Lock lock(mutex_);
+  return {order::Point(queue.index(), Serial{queue.state.published}),
+          options_.faults.hit(FaultSite::never)};
 }
 
 void World::owe(Queue& queue, order::Point point) {
