@@ -30,8 +30,9 @@ void Op::clear() noexcept {
 }
 
 Queue::Queue(World& world, const backend::StreamRequest& request, std::size_t slot,
-             std::int32_t lane, std::uint32_t position)
-    : world_(world),
+             std::int32_t lane, std::uint32_t position, State given)
+    : state(std::move(given)),
+      world_(world),
       index_(request.index),
       slot_(slot),
       lane_(lane),
@@ -44,6 +45,19 @@ Queue::Queue(World& world, const backend::StreamRequest& request, std::size_t sl
   state.done = position;
   state.published = start_;
   state.remembered = start_ + 1;
+}
+
+void Queue::State::clear() noexcept {
+  pending.clear();
+  owed.clear();
+  owed_foreign.clear();
+  knows.clear();
+  positions.clear();
+  ends.clear();
+  clocks.clear();
+  end_ns = 0;
+  ending = false;
+  slow = false;
 }
 
 std::uint32_t Queue::position_of(std::uint64_t serial) const noexcept {

@@ -112,8 +112,11 @@ struct Op {
 
 class Queue final : public PassWatch {
  public:
+  struct State;
+
+  // `state` is as new.
   Queue(World& world, const backend::StreamRequest& request, std::size_t slot, std::int32_t lane,
-        std::uint32_t position);
+        std::uint32_t position, State state);
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
@@ -149,6 +152,9 @@ class Queue final : public PassWatch {
 
   // The world's. Its members are used by the world alone.
   struct State {
+    // As new, with the room it had.
+    void clear() noexcept;
+
     Fifo<Op*> pending;
     std::vector<Owed> owed;
     std::vector<order::Point> owed_foreign;

@@ -607,7 +607,8 @@ Result<Queue*> World::add(const backend::StreamRequest& request) {
     queues_.emplace_back();
     positions_.push_back(0);
   }
-  queues_[slot] = std::make_unique<Queue>(*this, request, slot, lanes_++, positions_[slot]);
+  queues_[slot] =
+      std::make_unique<Queue>(*this, request, slot, lanes_++, positions_[slot], take_state());
   Queue& queue = *queues_[slot];
   queue.state.slow = options_.faults.hit(FaultSite::slow) != 0;
   queue.state.end_ns = now_ns();
@@ -631,6 +632,7 @@ void World::remove(Queue& queue) noexcept {
   effects_.pools = true;
   if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();
   positions_[queue.slot()] = queue.state.enqueued;
+  leave_state(queue.state);
   gone = std::move(queues_[queue.slot()]);
 }
 

@@ -91,6 +91,10 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   static std::shared_ptr<World> create(WorldOptions options);
   ~World();
 
+  // From the thread's stock.
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory) noexcept;
+
   // The choices of what comes next; outlives its use. Null: nothing is chosen, queues go first.
   void use(Schedule* schedule) noexcept { schedule_ = schedule; }
 
@@ -112,7 +116,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void trace_to(Trace* trace) noexcept { trace_ = trace; }
   const std::vector<Finding>& findings() const noexcept { return findings_; }
   std::vector<Finding>& findings() noexcept { return findings_; }
-  const std::vector<Output>& outputs() const noexcept { return outputs_; }
+  std::vector<Output>& outputs() noexcept { return outputs_; }
 
   // By submission, the actor who made it.
   const std::vector<std::uint16_t>& submitters() const noexcept { return submitters_; }
@@ -285,6 +289,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void release(Op* op) noexcept;
   void take_stock();
   void leave_stock() noexcept;
+  Queue::State take_state();
+  void leave_state(Queue::State& state) noexcept;
   Op& take_op();
   Op& enqueue(Queue& queue, neutral::TaskKind kind, std::string_view name,
               std::source_location site);

@@ -29,10 +29,7 @@ constexpr std::uint64_t kSubmitNs = 100;
 
 constexpr std::size_t kRememberedMax = 4096;
 
-constexpr std::size_t kOpsKeptMax = 1024;
-
 thread_local Queue* native_queue = nullptr;
-thread_local std::vector<std::unique_ptr<Op>> op_stock;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
   hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
@@ -155,18 +152,6 @@ Op& World::take_op() {
 }
 
 void World::release(Op* op) noexcept { free_ops_.push_back(op); }
-
-// An exploration makes a world for each run: the next one on this thread gets the ops of the last.
-void World::take_stock() {
-  ops_.swap(op_stock);
-  for (const auto& op : ops_) free_ops_.push_back(op.get());
-}
-
-void World::leave_stock() noexcept {
-  if (!op_stock.empty() || ops_.size() > kOpsKeptMax) return;
-  for (const auto& op : ops_) op->clear();
-  op_stock.swap(ops_);
-}
 
 void World::copy_task(Op& op, const neutral::Task& task) {
   for (const Access& access : task.accesses) {
@@ -387,7 +372,7 @@ void World::note_effects(const Queue& queue, const Op& op) {
   // What the end of a stream gives back, the host may take.
   effects_.pools = op.kind == Kind::last && live_actors_ != 0;
   effects_.engine = !engines_.empty() && copies(op.kind);
-  effects_.awaited = op.waits;
+  effects_.awaited.assign(op.waits);
   for (const OpAccess& access : op.accesses)
     for (std::uint64_t row = 0; row != access.rows; ++row)
       effects_.bytes.push_back(
