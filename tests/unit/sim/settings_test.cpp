@@ -8,6 +8,7 @@
 
 #include "support/refusal.hpp"
 #include "thalweg/backends.hpp"
+#include "thalweg/explore.hpp"
 #include "thalweg/thalweg.hpp"
 
 namespace thalweg::test {
@@ -75,6 +76,26 @@ TEST(SimSettings, ItTakesNoMemoryFromElsewhere) {
   DeviceOptions options;
   options.device_storage.alloc = [](void*, std::size_t, std::size_t) -> void* { return nullptr; };
   EXPECT_EQ(refusal(Device::open("sim", options)), "unsupported");
+}
+
+TEST(SimSettings, RawWorkIsRefusedInWords) {
+  const Device device = must(Device::open("sim"));
+  const Stream stream = must(Stream::create(device));
+  EXPECT_EQ(message(enqueue_raw(stream.raw(), "none", {})), "Raw work is an empty function.");
+  EXPECT_EQ(refusal(enqueue_raw(stream.raw(), "none", {})), "invalid_argument");
+  const Device cpu = must(Device::open("cpu?workers=1"));
+  const Stream other = must(Stream::create(cpu));
+  EXPECT_EQ(refusal(enqueue_raw(other.raw(), "elsewhere", [] {})), "not_found");
+  NativeHandle gone;
+  {
+    const Stream ended = must(Stream::create(device));
+    gone = ended.raw();
+  }
+  EXPECT_EQ(refusal(enqueue_raw(gone, "late", [] {})), "not_found");
+  bool ran = false;
+  must(enqueue_raw(stream.raw(), "work", [&ran] { ran = true; }));
+  must(stream.synchronize());
+  while (!ran) static_cast<void>(device.poll());
 }
 
 TEST(SimSettings, ItIsAmongTheBackends) {
