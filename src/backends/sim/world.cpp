@@ -150,12 +150,10 @@ void World::turn(Site site) noexcept {
   if (!NoWaitScope::active()) drain_others();
 }
 
-// After the turn and not before: others may have called in it.
 void World::note_caller(Site site) noexcept {
   if (site.line() == 0) return;
   const Lock lock(mutex_);
-  caller_ = site;
-  ++callers_;
+  caller_ = {site, ++callers_};
 }
 
 void World::announce(Queue& queue) noexcept {
@@ -183,7 +181,11 @@ World::Went World::go_on(const Until& until) noexcept {
   }
   // Host functions and callbacks of other worlds, and programs that forbid it.
   if (NoWaitScope::active() && until.nothing()) return Went::on;
-  return with_actors_ ? go_on_explored(until, lock) : go_on_plain(until, lock);
+  // Tasks and other actors call meanwhile.
+  const Caller caller = caller_;
+  const Went went = with_actors_ ? go_on_explored(until, lock) : go_on_plain(until, lock);
+  caller_ = caller;
+  return went;
 }
 
 // Choices.
@@ -223,8 +225,7 @@ void World::collect(const Until& until) {
     if (!queue || queue->state.pending.empty()) continue;
     const Op& op = *queue->state.pending.front();
     if (!can_run(op)) continue;
-    if (limit != kNever &&
-        std::max(queue->state.end_ns, op.ready_ns) + op.duration_ns > limit)
+    if (limit != kNever && std::max(queue->state.end_ns, op.ready_ns) + op.duration_ns > limit)
       continue;
     if (!options_.explored) {
       // A plain device keeps priorities among what can run; explored, they are the hint they are.
@@ -605,9 +606,7 @@ Result<Queue*> World::add(const backend::StreamRequest& request) {
   queue.state.slow = options_.faults.hit(FaultSite::slow) != 0;
   queue.state.end_ns = now_ns();
   effects_.pools = true;
-  if (options_.explored) {
-    request.progress->watch(&queue);
-  }
+  if (options_.explored) request.progress->watch(&queue);
   if (trace_ != nullptr) {
     TraceEvent& event = record(TraceKind::stream);
     event.lane = queue.lane();
@@ -621,7 +620,7 @@ void World::remove(Queue& queue) noexcept {
   const Lock lock(mutex_);
   if (options_.explored) {
     queue.progress().watch(nullptr);
-    ended_.join(queue.state.knows);
+    gone_.join(queue.state.knows);
   }
   effects_.pools = true;
   if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();

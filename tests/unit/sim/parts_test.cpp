@@ -44,7 +44,7 @@ Faults must_parse(std::string_view text) {
 // The calls among the first `count` that are refused.
 std::string refused(Faults& faults, FaultSite site, int count) {
   std::string calls;
-  for (int i = 0; i != count; ++i) calls += faults.hit(site) ? 'x' : '.';
+  for (int i = 0; i != count; ++i) calls += faults.hit(site) != 0 ? 'x' : '.';
   return calls;
 }
 
@@ -55,6 +55,11 @@ TEST(Faults, AreCountedBySite) {
   EXPECT_EQ(refused(faults, FaultSite::fence, 3), "...");
   EXPECT_EQ(faults.calls(FaultSite::alloc), 5U);
   EXPECT_EQ(faults.refused(), 3U);
+  Faults onwards = must_parse("alloc:3+,fence:2");
+  EXPECT_EQ(refused(onwards, FaultSite::alloc, 6), "..xxxx");
+  EXPECT_EQ(refused(onwards, FaultSite::fence, 4), ".x..");
+  onwards.end();
+  EXPECT_EQ(refused(onwards, FaultSite::alloc, 3), "...");
   Faults none = must_parse("");
   EXPECT_EQ(refused(none, FaultSite::alloc, 100), std::string(100, '.'));
 }
@@ -73,19 +78,21 @@ TEST(Faults, OfASeedAreTheSameEachTimeAndOfCallsThatCanBeRefused) {
 }
 
 TEST(Faults, SayWhichOneItIs) {
-  Faults faults = must_parse("copy:2,compile:1,run:1,lost:1");
-  static_cast<void>(refused(faults, FaultSite::copy, 2));
-  EXPECT_EQ(faults.refusal(FaultSite::copy).message(),
+  Faults faults = must_parse("copy:2");
+  EXPECT_EQ(faults.hit(FaultSite::copy), 0U);
+  EXPECT_EQ(faults.hit(FaultSite::copy), 2U);
+  EXPECT_EQ(Faults::refusal(FaultSite::copy, 2).message(),
             "The simulated device was told to fail here (fault copy:2).");
-  EXPECT_EQ(faults.refusal(FaultSite::copy).kind(), ErrorKind::out_of_memory);
-  EXPECT_EQ(faults.refusal(FaultSite::compile).kind(), ErrorKind::compile_failed);
-  EXPECT_EQ(faults.refusal(FaultSite::run).kind(), ErrorKind::task_failed);
-  EXPECT_EQ(faults.refusal(FaultSite::lost).kind(), ErrorKind::device_lost);
+  EXPECT_EQ(Faults::refusal(FaultSite::copy, 1).kind(), ErrorKind::out_of_memory);
+  EXPECT_EQ(Faults::refusal(FaultSite::compile, 1).kind(), ErrorKind::compile_failed);
+  EXPECT_EQ(Faults::refusal(FaultSite::run, 1).kind(), ErrorKind::task_failed);
+  EXPECT_EQ(Faults::refusal(FaultSite::lost, 1).kind(), ErrorKind::device_lost);
 }
 
 TEST(Faults, AreRefusedInWords) {
   const std::string rest =
-      "` is no fault: `site:n` is, with n from 1 and site one of create_stream, alloc, fence, "
+      "` is no fault: `site:n` and `site:n+` are, with n from 1 and site one of create_stream, "
+      "alloc, fence, "
       "wait, "
       "fill, copy, launch, host, other, compile, run, lost, never, slow; or `seed:n`.";
   const auto check = [&rest](std::string_view text, std::string_view item) {
@@ -107,6 +114,9 @@ TEST(Faults, AreRefusedInWords) {
   check("seed:", "seed:");
   check("seed:x", "seed:x");
   check("alloc:1,copy", "copy");
+  check("alloc:+", "alloc:+");
+  check("alloc:0+", "alloc:0+");
+  check("seed:1+", "seed:1+");
 }
 
 TEST(Faults, KnowWhereATaskIsCounted) {
