@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an execution of a small program costs when it is explored. README.md has the question and the
-// method.
+// What an execution of a small program costs when it is explored. README.md has the question and
+// the method.
 
 #include "support/machine.hpp"
 #include "support/work.hpp"
@@ -77,8 +77,7 @@ void measure(Runner& runner) {
     exhaustive.runs_max = 10'000'000;
     exhaustive.trace = false;
     Group group;
-    group.contenders = {explored("random", random, runs),
-                        explored("priorities", priorities, runs),
+    group.contenders = {explored("random", random, runs), explored("priorities", priorities, runs),
                         explored("exhaustive", exhaustive, all_of(exhaustive)),
                         once("run once on cpu", "cpu?workers=1", runs / 10),
                         once("run once on sim", "sim?seed=1", runs / 10)};

@@ -3,8 +3,8 @@
 // Finds a bug in the order of tasks, and shows that the repaired program has none.
 //
 // A library of somebody else's scales an array by itself: it enqueues its work on a raw queue, and
-// thalweg does not learn of it. Another stream reads the array. On most days that works: the explorer
-// tries the other days.
+// thalweg does not learn of it. Another stream reads the array. On most days that works: the
+// explorer tries the other days.
 
 #include <thalweg/explore.hpp>
 #include <thalweg/thalweg.hpp>
@@ -52,10 +52,10 @@ void declared(ExploreRun& run) {
   const Stream compute = must(Stream::create(run.device()));
   const Stream copies = must(Stream::create(run.device()));
   const Values values = must(compute.upload(std::vector<float>{1, 2, 3}));
-  must(compute.native({updates(values)},
-                      [](NativeHandle queue, std::span<const NativeBytes> bytes) {
-                        vendor_scale(queue, bytes[0], 2);
-                      }));
+  must(
+      compute.native({updates(values)}, [](NativeHandle queue, std::span<const NativeBytes> bytes) {
+        vendor_scale(queue, bytes[0], 2);
+      }));
   const std::vector<float> seen = must(copies.read(values).get());
   run.check(seen[0] == 2, "what was read is scaled");
 }

@@ -29,6 +29,18 @@ std::uint64_t mixed(std::uint64_t seed, std::uint64_t index) noexcept {
   return sim::Random(seed * 0x9e3779b97f4a7c15u + index).next();
 }
 
+// A finding that was made when the run was over.
+TraceEvent event_of(const Finding& finding) {
+  TraceEvent event;
+  event.kind = TraceKind::finding;
+  event.lane = finding.first.lane;
+  event.serial = finding.first.serial;
+  event.text = fmt::format("{}: {}", name(finding.kind), finding.message);
+  event.file = finding.first.file;
+  event.line = finding.first.line;
+  return event;
+}
+
 // One call of explore().
 class Explorer {
  public:
@@ -184,7 +196,10 @@ class Explorer {
     result_.trace = std::move(run.trace);
     if (!result_.finding_run || !options_.stop_at_finding) return {};
     // What is reported is what the schedule gives.
+    const std::size_t seen = run.findings.size();
     THALWEG_TRY(compare(run));
+    for (std::size_t i = seen; i < run.findings.size() && options_.trace; ++i)
+      result_.trace.push_back(event_of(run.findings[i]));
     if (!run.findings.empty()) result_.findings = std::move(run.findings);
     return {};
   }

@@ -202,7 +202,7 @@ Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& make_sched
   check_leaks(*world);
   world->trace_to(nullptr);
   result.findings = std::move(world->findings());
-  result.outputs = world->outputs();
+  result.outputs = std::move(world->outputs());
   std::sort(result.outputs.begin(), result.outputs.end(),
             [](const sim::Output& a, const sim::Output& b) { return a.order < b.order; });
   result.submitters = world->submitters();

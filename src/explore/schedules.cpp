@@ -26,6 +26,7 @@ std::optional<std::uint64_t> number(std::string_view text) {
 }
 
 std::optional<Process> process_of(std::string_view text) {
+  if (text.empty()) return std::nullopt;
   if (text == "-") return sim::kNobody;
   if (text == "cb") return sim::kCallbacks;
   if (text == "h") return Process{0};

@@ -104,7 +104,8 @@ TEST(ExploreActors, OppositeOrdersOfBuffersMakeNoCycle) {
   const auto drop = program.after;
   program.after = [shared, drop](ExploreRun& run) {
     for (int i = 0; i != 2; ++i)
-      run.check(must(shared->streams[i]->read(*shared->blocks[i]).get())[0] == 4, "four were added");
+      run.check(must(shared->streams[i]->read(*shared->blocks[i]).get())[0] == 4,
+                "four were added");
     drop(run);
   };
   const Exploration result = must(explore({}, program));
@@ -205,8 +206,8 @@ TEST(Explore, AnExceptionIsAFinding) {
 
 TEST(Explore, AHandleThatIsKeptIsALeak) {
   static Stream kept;
-  const Exploration result = must(
-      explore({}, [](ExploreRun& run) { kept = must(Stream::create(run.device())); }));
+  const Exploration result =
+      must(explore({}, [](ExploreRun& run) { kept = must(Stream::create(run.device())); }));
   kept = {};
   ASSERT_EQ(result.findings.size(), 1u) << result.report();
   EXPECT_EQ(result.findings[0].kind, FindingKind::leak);

@@ -489,6 +489,7 @@ DeviceSetup pick_setup(Random& random) {
 }  // namespace
 
 std::string DeviceSetup::name() const {
+  if (!sim.empty()) return "sim?" + sim + "&skip_passed=" + (skip_passed ? "on" : "off");
   return "cpu?workers=" + std::to_string(workers) +
          "&random_delay_us=" + std::to_string(random_delay_us) +
          "&helping=" + (helping ? "on" : "off") + "&skip_passed=" + (skip_passed ? "on" : "off");

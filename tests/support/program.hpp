@@ -150,6 +150,9 @@ struct DeviceSetup {
   bool helping = true;
   bool skip_passed = true;
 
+  // Options of a simulated device, "seed=3&copy_engines=1": it takes the place of the cpu.
+  std::string sim = {};
+
   // What Device::open takes.
   std::string name() const;
 };

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
@@ -173,20 +174,31 @@ void ProgramRunner::run() {
     if (!opened) return fail(text_of(opened.error()));
     device_ = std::move(*opened);
   }
-  for (int i = 0; i < program_.events; ++i) events_.push_back(must(Event::create(device_)));
-  for (int i = 0; i < program_.gates; ++i) gates_.push_back(must(Timeline::create(device_)));
-
-  run_part(-1, program_.prologue, *locals_[0]);
+  begin(device_);
   if (program_.parts.size() == 1) {
-    run_part(0, program_.parts[0], *locals_[1]);
+    run_part(0);
   } else {
     std::vector<std::thread> threads;
-    for (std::size_t i = 0; i < program_.parts.size(); ++i) {
-      threads.emplace_back(
-          [this, i] { run_part(static_cast<int>(i), program_.parts[i], *locals_[i + 1]); });
-    }
+    for (std::size_t i = 0; i < program_.parts.size(); ++i)
+      threads.emplace_back([this, i] { run_part(static_cast<int>(i)); });
     for (std::thread& thread : threads) thread.join();
   }
+  end();
+}
+
+void ProgramRunner::begin(Device device) {
+  device_ = std::move(device);
+  for (int i = 0; i < program_.events; ++i) events_.push_back(must(Event::create(device_)));
+  for (int i = 0; i < program_.gates; ++i) gates_.push_back(must(Timeline::create(device_)));
+  run_ops(-1, program_.prologue, *locals_[0]);
+}
+
+void ProgramRunner::run_part(int part) {
+  const auto at = static_cast<std::size_t>(part);
+  run_ops(part, program_.parts[at], *locals_[at + 1]);
+}
+
+void ProgramRunner::end() {
   for (const auto& local : locals_) {
     log_.insert(log_.end(), local->log.begin(), local->log.end());
     accepted_ += local->accepted;
@@ -194,7 +206,7 @@ void ProgramRunner::run() {
   statistics_ = device_.statistics();
 }
 
-void ProgramRunner::run_part(int part, const std::vector<Op>& ops, Local& local) {
+void ProgramRunner::run_ops(int part, const std::vector<Op>& ops, Local& local) {
   for (std::size_t i = 0; i < ops.size(); ++i) {
     const Op& op = ops[i];
     const LogEntry entry{part, static_cast<int>(i)};
@@ -842,7 +854,7 @@ void ProgramRunner::check_memory() {
 
 std::string reproduce(std::uint64_t seed) {
   const auto* const info = testing::UnitTest::GetInstance()->current_test_info();
-  std::string line = "THALWEG_SEED=" + std::to_string(seed) + " ./oracle_tests";
+  std::string line = "THALWEG_SEED=" + std::to_string(seed) + " ./" + program_invocation_short_name;
   if (info != nullptr)
     line += std::string(" --gtest_filter=") + info->test_suite_name() + "." + info->name();
   return line;

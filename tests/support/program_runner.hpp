@@ -11,6 +11,9 @@
 // On a given device, whose calls may be refused, a runner goes on: what is refused is left out, and
 // so is what needs it, and what was accepted is held to the model. The program has one part.
 //
+// Somebody else may run the parts, as the explorer does: begin(device), run_part() for each of
+// them, end(), finish().
+//
 // Threads:    one thread drives a runner; run() makes one for each part when there are several.
 
 #pragma once
@@ -49,6 +52,9 @@ class ProgramRunner {
   ~ProgramRunner();
 
   void run();
+  void begin(Device device);
+  void run_part(int part);
+  void end();
   void finish();
 
   const std::string& failure() const { return failure_; }
@@ -76,7 +82,7 @@ class ProgramRunner {
     std::uint64_t accepted = 0;
   };
 
-  void run_part(int part, const std::vector<Op>& ops, Local& local);
+  void run_ops(int part, const std::vector<Op>& ops, Local& local);
   void step(const Op& op, std::size_t mark, Local& local);
   void submit(const Op& op, std::size_t mark, Local& local);
   void launch(const Op& op, std::size_t mark, Local& local);

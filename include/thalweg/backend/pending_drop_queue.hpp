@@ -57,8 +57,8 @@ class PendingDropQueue {
     if (staged_.empty()) return {};
     Result<F> fence = record();
     if (!fence) return std::move(fence).error();
-    generations_.push_back(Generation{std::move(*fence), std::exchange(staged_, {}),
-                                      std::exchange(staged_bytes_, 0)});
+    generations_.push_back(
+        Generation{std::move(*fence), std::exchange(staged_, {}), std::exchange(staged_bytes_, 0)});
     ++fences_;
     return {};
   }

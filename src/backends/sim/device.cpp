@@ -67,8 +67,8 @@ Stream::~Stream() {
 Result<Fence> Stream::fence(Signal queue) {
   World& world = queue->world();
   THALWEG_TRY(world.call(FaultSite::fence));
-  return Fence(world, order::Point(queue->index(), Serial{queue->state.published}),
-               world.hit(FaultSite::never));
+  const auto [point, never] = world.record_fence(*queue);
+  return Fence(world, point, never);
 }
 
 Result<Stream> Factory::create(const backend::StreamRequest& request) {

@@ -7,7 +7,8 @@
 namespace thalweg::sim {
 namespace {
 
-bool has(const std::vector<Place>& places, Place place) noexcept {
+template <class List>
+bool has(const List& places, Place place) noexcept {
   return std::find(places.begin(), places.end(), place) != places.end();
 }
 

@@ -9,7 +9,8 @@
 #pragma once
 
 #include <cstdint>
-#include <vector>
+
+#include "backends/sim/short_list.hpp"
 
 namespace thalweg::sim {
 
@@ -53,11 +54,11 @@ struct Effects {
   bool engine = false;     // Used the copy engines, which give an order of their own.
   Place done;              // The task that passed.
 
-  std::vector<Bytes> bytes;
-  std::vector<Mark> marks;
-  std::vector<Place> asked;     // Whether they had passed was asked. Position 0: any of the queue.
-  std::vector<Place> enqueued;  // Tasks that could not run before.
-  std::vector<Place> awaited;   // What had to pass before this step could be taken.
+  ShortList<Bytes, 4> bytes;
+  ShortList<Mark, 2> marks;
+  ShortList<Place, 4> asked;     // Whether they had passed was asked. Position 0: any of the queue.
+  ShortList<Place, 2> enqueued;  // Tasks that could not run before.
+  ShortList<Place, 2> awaited;   // What had to pass before this step could be taken.
 
   void clear() noexcept;
 };

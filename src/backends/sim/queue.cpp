@@ -30,8 +30,9 @@ void Op::clear() noexcept {
 }
 
 Queue::Queue(World& world, const backend::StreamRequest& request, std::size_t slot,
-             std::int32_t lane, std::uint32_t position)
-    : world_(world),
+             std::int32_t lane, std::uint32_t position, State given)
+    : state(std::move(given)),
+      world_(world),
       index_(request.index),
       slot_(slot),
       lane_(lane),
@@ -46,8 +47,21 @@ Queue::Queue(World& world, const backend::StreamRequest& request, std::size_t sl
   state.remembered = start_ + 1;
 }
 
+void Queue::State::clear() noexcept {
+  pending.clear();
+  owed.clear();
+  owed_foreign.clear();
+  knows.clear();
+  positions.clear();
+  ends.clear();
+  clocks.clear();
+  end_ns = 0;
+  ending = false;
+  slow = false;
+}
+
 std::uint32_t Queue::position_of(std::uint64_t serial) const noexcept {
-  if (serial < state.remembered) return 0;
+  if (serial < state.remembered || serial - state.remembered >= state.positions.size()) return 0;
   return state.positions[serial - state.remembered];
 }
 
@@ -56,9 +70,11 @@ std::uint64_t Queue::end_of(std::uint64_t serial) const noexcept {
   return state.ends[serial - state.remembered];
 }
 
+// Of one that is forgotten, the oldest that is not: it came later.
 const VectorClock* Queue::clock_of(std::uint64_t serial) const noexcept {
-  if (serial < state.remembered || serial - state.remembered >= state.clocks.size()) return nullptr;
-  return &state.clocks[serial - state.remembered];
+  if (serial <= start_) return nullptr;
+  const std::uint64_t at = serial < state.remembered ? 0 : serial - state.remembered;
+  return at < state.clocks.size() ? &state.clocks[at] : nullptr;
 }
 
 void Queue::asked(std::uint64_t serial) noexcept { world_.asked(*this, serial); }

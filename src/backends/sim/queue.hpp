@@ -112,8 +112,11 @@ struct Op {
 
 class Queue final : public PassWatch {
  public:
+  struct State;
+
+  // `state` is as new.
   Queue(World& world, const backend::StreamRequest& request, std::size_t slot, std::int32_t lane,
-        std::uint32_t position);
+        std::uint32_t position, State state);
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
@@ -131,7 +134,7 @@ class Queue final : public PassWatch {
   // Serials are shown from the start of the stream.
   std::uint64_t shown(std::uint64_t serial) const noexcept { return serial - start_; }
 
-  // The position of a serial. REQUIRES: it was enqueued here.
+  // The position of a serial; 0 when it is forgotten, or was never enqueued here.
   std::uint32_t position_of(std::uint64_t serial) const noexcept;
 
   // When the task with that serial was over. REQUIRES: it is done.
@@ -149,6 +152,9 @@ class Queue final : public PassWatch {
 
   // The world's. Its members are used by the world alone.
   struct State {
+    // As new, with the room it had.
+    void clear() noexcept;
+
     Fifo<Op*> pending;
     std::vector<Owed> owed;
     std::vector<order::Point> owed_foreign;

@@ -181,10 +181,12 @@ World::Went World::go_on(const Until& until) noexcept {
   }
   // Host functions and callbacks of other worlds, and programs that forbid it.
   if (NoWaitScope::active() && until.nothing()) return Went::on;
+  record_wait(TraceKind::host_wait, until);
   // Tasks and other actors call meanwhile.
   const Caller caller = caller_;
   const Went went = with_actors_ ? go_on_explored(until, lock) : go_on_plain(until, lock);
   caller_ = caller;
+  record_wait(TraceKind::host_went, until);
   return went;
 }
 
@@ -379,10 +381,7 @@ void World::hand_over_stuck() {
 void World::leave(std::uint16_t self, Lock& lock) {
   finish_host_step();
   actors_[self].live = false;
-  if (--live_actors_ == 0) {
-    ended_.notify_all();
-    return;
-  }
+  if (--live_actors_ == 0) return;
   for (;;) {
     collect({});
     if (ready_.empty() || (aborting_ && ready_.back() < kCallbacks)) {
@@ -489,6 +488,15 @@ World::Went World::go_on_plain(const Until& until, Lock& lock) {
       }
     } else if (until.holds()) {
       return Went::on;
+    }
+    if (options_.explored) {
+      // Before the actors, or after them: there is nobody else.
+      if (!until.limit_ns) {
+        give_up(until);
+        return Went::stuck;
+      }
+      move_time(*until.limit_ns);
+      return Went::timeout;
     }
     if (step_elsewhere(lock)) continue;
     if (is_over(until)) return Went::timeout;
@@ -601,7 +609,8 @@ Result<Queue*> World::add(const backend::StreamRequest& request) {
     queues_.emplace_back();
     positions_.push_back(0);
   }
-  queues_[slot] = std::make_unique<Queue>(*this, request, slot, lanes_++, positions_[slot]);
+  queues_[slot] =
+      std::make_unique<Queue>(*this, request, slot, lanes_++, positions_[slot], take_state());
   Queue& queue = *queues_[slot];
   queue.state.slow = options_.faults.hit(FaultSite::slow) != 0;
   queue.state.end_ns = now_ns();
@@ -625,6 +634,7 @@ void World::remove(Queue& queue) noexcept {
   effects_.pools = true;
   if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();
   positions_[queue.slot()] = queue.state.enqueued;
+  leave_state(queue.state);
   gone = std::move(queues_[queue.slot()]);
 }
 
@@ -654,11 +664,11 @@ bool World::close_idle(Queue& queue) noexcept {
 void World::asked(Queue& queue, std::uint64_t serial) noexcept {
   const Lock lock(mutex_);
   const std::uint32_t position = serial == PassWatch::kEverything ? 0 : queue.position_of(serial);
-  if (serial != PassWatch::kEverything && position == 0) return;
-  if (noting_) effects_.asked.push_back({queue.process(), position});
+  if (noting_ && (position != 0 || serial == PassWatch::kEverything))
+    effects_.asked.push_back({queue.process(), position});
   if (!queue.timeline().reached(serial)) return;
   if (host_step_) move_time(queue.end_of(serial));
-  learn(queue.clock_of(serial));
+  learn(serial == PassWatch::kEverything ? &queue.state.knows : queue.clock_of(serial));
 }
 
 void World::learn(const VectorClock* clock) {
@@ -693,6 +703,7 @@ void World::timeline_raised(const neutral::Timeline& timeline, std::uint64_t fro
   if (to < from) return;
   Raised& raised = timelines_[&timeline];
   raised.knows.join(knowledge());
+  raised.knows.join(ended_);
   raised.time_ns = std::max(raised.time_ns, now_ns());
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::signal);

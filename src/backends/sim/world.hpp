@@ -96,6 +96,10 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   static std::shared_ptr<World> create(WorldOptions options);
   ~World();
 
+  // From the thread's stock.
+  static void* operator new(std::size_t size);
+  static void operator delete(void* memory) noexcept;
+
   // The choices of what comes next; outlives its use. Null: nothing is chosen, queues go first.
   void use(Schedule* schedule) noexcept { schedule_ = schedule; }
 
@@ -117,7 +121,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void trace_to(Trace* trace) noexcept { trace_ = trace; }
   const std::vector<Finding>& findings() const noexcept { return findings_; }
   std::vector<Finding>& findings() noexcept { return findings_; }
-  const std::vector<Output>& outputs() const noexcept { return outputs_; }
+  std::vector<Output>& outputs() noexcept { return outputs_; }
 
   // By submission, the actor who made it.
   const std::vector<std::uint16_t>& submitters() const noexcept { return submitters_; }
@@ -162,6 +166,9 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void append_raw(Queue& queue, std::string_view name, UniqueFunction work,
                   std::source_location site);
   bool close_idle(Queue& queue) noexcept;
+
+  // The end of what is enqueued, and whether a fault keeps the fence from passing.
+  std::pair<order::Point, bool> record_fence(Queue& queue) noexcept;
   void announce(Queue& queue) noexcept;
 
   Result<void> wait(order::Point point, Deadline deadline);
@@ -287,6 +294,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void release(Op* op) noexcept;
   void take_stock();
   void leave_stock() noexcept;
+  Queue::State take_state();
+  void leave_state(Queue::State& state) noexcept;
   Op& take_op();
   Op& enqueue(Queue& queue, neutral::TaskKind kind, std::string_view name,
               std::source_location site);
@@ -326,6 +335,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::optional<Error> failure_of(const Op& op);
 
   TraceEvent& record(TraceKind kind);
+  void record_wait(TraceKind kind, const Until& until);
   void record_submit(const Queue& queue, const Op& op);
 
   // Constant.
@@ -335,7 +345,6 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   const std::thread::id only_;  // Who made the world.
 
   mutable std::mutex mutex_;  // Guards what follows it. No code of the program's runs under it.
-  std::condition_variable ended_;
   std::thread::id running_;  // Who runs a task or a callback. None: nobody.
   bool several_ = false;     // Others called than the one that made the world.
 

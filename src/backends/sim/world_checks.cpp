@@ -412,6 +412,7 @@ void World::allocated(const Allocation& allocation, MemoryKind kind, std::uintpt
                allocation.id.value, site);
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::allocate);
+  event.other_lane = kHostLane - me();
   event.buffer = live.number;
   event.size_bytes = live.size_bytes;
   event.file = file_name(site.file_name());
@@ -507,13 +508,25 @@ TraceEvent& World::record(TraceKind kind) {
   return event;
 }
 
+void World::record_wait(TraceKind kind, const Until& until) {
+  if (trace_ == nullptr || until.nothing()) return;
+  TraceEvent& event = record(kind);
+  if (until.timeline != nullptr) {
+    event.other_serial = until.value;
+  } else if (const Queue* const queue = queue_of(until.point.queue())) {
+    event.other_lane = queue->lane();
+    event.other_serial = queue->shown(until.point.serial().value);
+  }
+}
+
 void World::record_submit(const Queue& queue, const Op& op) {
   TraceEvent& event = record(TraceKind::submit);
   event.lane = queue.lane();
   event.serial = op.user->serial;
   event.task = op.kind;
   event.raw = op.raw;
-  event.text = op.user->what;
+  event.text = op.user->name;
+  event.other_lane = kHostLane - me();
   event.file = file_name(op.user->site.file_name());
   event.line = op.user->site.line();
   for (const OpAccess& access : op.accesses) {

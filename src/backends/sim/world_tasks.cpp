@@ -29,10 +29,7 @@ constexpr std::uint64_t kSubmitNs = 100;
 
 constexpr std::size_t kRememberedMax = 4096;
 
-constexpr std::size_t kOpsKeptMax = 1024;
-
 thread_local Queue* native_queue = nullptr;
-thread_local std::vector<std::unique_ptr<Op>> op_stock;
 
 std::uint64_t mix(std::uint64_t hash, std::uint64_t word) noexcept {
   hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
@@ -156,18 +153,6 @@ Op& World::take_op() {
 
 void World::release(Op* op) noexcept { free_ops_.push_back(op); }
 
-// An exploration makes a world for each run: the next one on this thread gets the ops of the last.
-void World::take_stock() {
-  ops_.swap(op_stock);
-  for (const auto& op : ops_) free_ops_.push_back(op.get());
-}
-
-void World::leave_stock() noexcept {
-  if (!op_stock.empty() || ops_.size() > kOpsKeptMax) return;
-  for (const auto& op : ops_) op->clear();
-  op_stock.swap(ops_);
-}
-
 void World::copy_task(Op& op, const neutral::Task& task) {
   for (const Access& access : task.accesses) {
     const auto known = allocations_.find(access.allocation->id.value);
@@ -202,12 +187,13 @@ void World::copy_task(Op& op, const neutral::Task& task) {
 // Waits that ride on the op.
 void World::add_waits(Queue& queue, Op& op) {
   for (const auto& [place, point] : queue.state.owed) {
-    Queue* const source = queue_of(point.queue());
-    if (source == nullptr || source->state.done >= place.position) {
+    Queue* const source = queue_at(place.queue - kFirstQueue);
+    // Of a queue that has ended, ended_ knows.
+    if (source == nullptr) continue;
+    if (source->state.done >= place.position) {
       // It is over already, and comes before this one all the same.
-      const VectorClock* const clock =
-          source != nullptr ? source->clock_of(point.serial().value) : nullptr;
-      if (clock != nullptr) op.knows.join(*clock);
+      if (const VectorClock* const clock = source->clock_of(point.serial().value); clock != nullptr)
+        op.knows.join(*clock);
       continue;
     }
     const std::size_t at = place.position - source->state.done - 1;
@@ -286,6 +272,7 @@ void World::append_raw(Queue& queue, std::string_view what, UniqueFunction work,
     const Lock lock(mutex_);
     Op& op = enqueue(queue, Kind::native, fmt::format("raw work `{}`", what), site);
     const_cast<User&>(*op.user).raw = true;
+    const_cast<User&>(*op.user).name = what;
     const_cast<User&>(*op.user).serial = queue.shown(queue.state.published);
     op.raw = true;
     op.function = std::move(work);
@@ -294,6 +281,12 @@ void World::append_raw(Queue& queue, std::string_view what, UniqueFunction work,
     moved();
   }
   announce(queue);
+}
+
+std::pair<order::Point, bool> World::record_fence(Queue& queue) noexcept {
+  const Lock lock(mutex_);
+  return {order::Point(queue.index(), Serial{queue.state.published}),
+          options_.faults.hit(FaultSite::never)};
 }
 
 void World::owe(Queue& queue, order::Point point) {
@@ -379,7 +372,7 @@ void World::note_effects(const Queue& queue, const Op& op) {
   // What the end of a stream gives back, the host may take.
   effects_.pools = op.kind == Kind::last && live_actors_ != 0;
   effects_.engine = !engines_.empty() && copies(op.kind);
-  effects_.awaited = op.waits;
+  effects_.awaited.assign(op.waits);
   for (const OpAccess& access : op.accesses)
     for (std::uint64_t row = 0; row != access.rows; ++row)
       effects_.bytes.push_back(
