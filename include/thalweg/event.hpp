@@ -34,12 +34,12 @@ class [[nodiscard]] THALWEG_EXPORT Event {
 
   // Runs `function` once, when the record that is the latest now has passed, on a thread of the
   // runtime, inside a NoWaitScope. Callbacks run one after the other: a long one delays the rest.
-  // Errors: event_not_recorded.
+  // Errors: event_not_recorded; device_lost.
   Result<void> on_complete(UniqueFunction function,
                            std::source_location site = std::source_location::current()) const;
 
   // Waits on the host for the latest record; returns at once when there is none.
-  // Errors: timeout; wait_forbidden; invalid_handle.
+  // Errors: timeout; wait_forbidden; invalid_handle; device_lost.
   Result<void> wait(Deadline deadline = {},
                     std::source_location site = std::source_location::current()) const;
 

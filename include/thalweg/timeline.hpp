@@ -32,7 +32,7 @@ class [[nodiscard]] THALWEG_EXPORT Timeline {
                       std::source_location site = std::source_location::current()) const;
 
   // Waits on the host until the counter is at least `value`.
-  // Errors: timeout; wait_forbidden; invalid_handle.
+  // Errors: timeout; wait_forbidden; invalid_handle; device_lost.
   Result<void> wait(std::uint64_t value, Deadline deadline = {},
                     std::source_location site = std::source_location::current()) const;
 

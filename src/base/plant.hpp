@@ -32,6 +32,8 @@ enum class Bug : std::uint8_t {
   signal_at_submit,          // A stream's signal raises the timeline when it is enqueued.
   stop_at_submit,            // A stop is asked for when the task is enqueued, not at its turn.
   time_at_submit,            // A timed event notes when it was enqueued.
+  block_lost_on_refusal,     // A block whose allocation is refused is not given back.
+  refusal_elsewhere,         // A refused submission does not say at which call.
 };
 
 #if defined(THALWEG_TEST_HOOKS)

@@ -31,7 +31,7 @@ struct Refused {
   const Refusal& last() const noexcept { return *refusals.back(); }
 
   bool explains(const Error& error) const noexcept {
-    return same(error.site(), last().caller) &&
+    return same(error.site(), last().caller.site) &&
            std::any_of(refusals.begin(), refusals.end(), [&error](const Refusal* refusal) {
              return error.message().find(refusal->message) != std::string_view::npos;
            });
@@ -45,7 +45,7 @@ std::vector<Refused> refused_calls(const RunResult& run) {
     // A fence that is refused leaves what it was for to the next one.
     if (refusal.recovered || refusal.fault == FaultSite::fence) continue;
     const bool again = !calls.empty() && refusal.fault != FaultSite::run &&
-                       calls.back().last().caller_number == refusal.caller_number;
+                       calls.back().last().caller.number == refusal.caller.number;
     if (!again) calls.emplace_back();
     calls.back().refusals.push_back(&refusal);
   }
@@ -98,8 +98,8 @@ std::size_t check_errors(RunResult& run, const std::vector<Error>& usual, bool a
     if (call.told || !all_told || fault == FaultSite::run || fault == FaultSite::lost) continue;
     add(run,
         fmt::format("The call at {} was refused, and gives no error that says so: {}",
-                    text_of(call.last().caller), call.last().message),
-        call.last().caller);
+                    text_of(call.last().caller.site), call.last().message),
+        call.last().caller.site);
   }
   return explained;
 }

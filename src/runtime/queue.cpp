@@ -198,8 +198,10 @@ Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive)
   const std::uint64_t room = room_of(kept + task.arguments.size());
   Result<order::Point> point =
       place == Place::home ? submit_at_home(task, room) : submit_ordered(task, room);
-  if (!point) [[unlikely]]
+  if (!point) [[unlikely]] {
+    if (plant::planted(plant::Bug::refusal_elsewhere)) return point;
     return std::move(point).error().at(task.site);
+  }
   if (keep_alive) keep(std::move(keep_alive), kept);
   if (task.kind == neutral::TaskKind::copy) keep_devices(task);
   stream_->announce();
@@ -604,7 +606,8 @@ Result<Ref<AllocationCore>> Queue::allocate(MemoryKind kind, std::uint64_t size_
     // The bytes are free for what home enqueues from now on: others wait for home's present end.
     Result<order::Point> end = tail();
     if (!end) {
-      device_->take_back(block, everything_before());
+      if (!plant::planted(plant::Bug::block_lost_on_refusal))
+        device_->take_back(block, everything_before());
       return std::move(end).error().at(site);
     }
     birth = *end;

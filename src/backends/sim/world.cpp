@@ -150,12 +150,10 @@ void World::turn(Site site) noexcept {
   if (!NoWaitScope::active()) drain_others();
 }
 
-// After the turn and not before: others may have called in it.
 void World::note_caller(Site site) noexcept {
   if (site.line() == 0) return;
   const Lock lock(mutex_);
-  caller_ = site;
-  ++callers_;
+  caller_ = {site, ++callers_};
 }
 
 void World::announce(Queue& queue) noexcept {
@@ -183,7 +181,10 @@ World::Went World::go_on(const Until& until) noexcept {
   // Host functions and callbacks of other worlds, and programs that forbid it.
   if (NoWaitScope::active() && until.nothing()) return Went::on;
   record_wait(TraceKind::host_wait, until);
+  // Tasks and other actors call meanwhile.
+  const Caller caller = caller_;
   const Went went = with_actors_ ? go_on_explored(until, lock) : go_on_plain(until, lock);
+  caller_ = caller;
   record_wait(TraceKind::host_went, until);
   return went;
 }
@@ -627,7 +628,7 @@ void World::remove(Queue& queue) noexcept {
   const Lock lock(mutex_);
   if (options_.explored) {
     queue.progress().watch(nullptr);
-    ended_.join(queue.state.knows);
+    gone_.join(queue.state.knows);
   }
   effects_.pools = true;
   if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();

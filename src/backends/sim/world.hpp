@@ -75,12 +75,17 @@ struct Output {
   std::shared_ptr<const User> user;
 };
 
+// A call of the program's; they are counted.
+struct Caller {
+  std::source_location site;
+  std::uint64_t number = 0;
+};
+
 // A backend call that was refused.
 struct Refusal {
   FaultSite fault = FaultSite::create_stream;
-  std::string message;              // What it answered: names the fault.
-  std::source_location caller;      // The program's call.
-  std::uint64_t caller_number = 0;  // Calls of the program's are counted.
+  std::string message;  // What it answered: names the fault.
+  Caller caller;
 
   // The same call of the program's tried again, and got it.
   bool recovered = false;
@@ -367,7 +372,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   // enqueues, not what merely was over: a run does not depend on what nobody asked for.
   VectorClock host_knows_;
   // Of queues that are gone: the runtime forgets their points, and asks about them no more.
-  VectorClock ended_;
+  VectorClock gone_;
   Op* running_op_ = nullptr;
   VectorClock callback_knows_;  // Of the callback that runs.
   bool in_callback_ = false;
@@ -386,8 +391,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::uint64_t submissions_ = 0;
   backend::Loss loss_;
   std::vector<Refusal> refusals_;
-  std::source_location caller_;  // The call of the program's that runs now.
-  std::uint64_t callers_ = 0;
+  Caller caller_;
+  std::uint64_t callers_ = 0;  // How many there were.
 
   Shadow shadow_;
   std::vector<Arena*> arenas_;

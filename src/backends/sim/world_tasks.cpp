@@ -131,12 +131,12 @@ bool World::hit(FaultSite site) noexcept {
 
 void World::note_refusal(FaultSite fault, const Error& error) {
   if (!options_.explored) return;
-  refusals_.push_back({fault, std::string(error.message()), caller_, callers_, false});
+  refusals_.push_back({fault, std::string(error.message()), caller_, false});
 }
 
 void World::note_granted(FaultSite fault) noexcept {
   for (Refusal& refusal : refusals_)
-    if (refusal.fault == fault && refusal.caller_number == callers_) refusal.recovered = true;
+    if (refusal.fault == fault && refusal.caller.number == caller_.number) refusal.recovered = true;
 }
 
 // Coming in.
@@ -221,7 +221,7 @@ Op& World::enqueue(Queue& queue, Kind kind, std::string_view what, std::source_l
   op.actor = me();
   if (options_.explored) submitters_.push_back(op.actor);
   op.knows = knowledge();
-  op.knows.join(ended_);
+  op.knows.join(gone_);
   // Whoever enqueues from inside a task does so before the task's end.
   if (options_.explored && running_op_ != nullptr)
     op.knows.set(running_op_->user->slot, running_op_->user->position - 1);
@@ -434,7 +434,7 @@ std::optional<Error> World::failure_of(const Op& op) {
   if (op.fails == 0) return std::nullopt;
   Error failure = Faults::refusal(FaultSite::run, op.fails).at(op.user->site);
   note_refusal(FaultSite::run, failure);
-  if (options_.explored) refusals_.back().caller = op.user->site;
+  if (options_.explored) refusals_.back().caller = {op.user->site, 0};
   return failure;
 }
 

@@ -23,8 +23,9 @@ struct Expected {
 
 Expected run_in_order(const Program& program, const Log& log);
 
-// Whether `seen` agrees with both where they agree with each other. It may hold less than they do.
-bool agrees(const Expected& one, const Expected& other, const Expected& seen);
+// Whether `seen` agrees with all of `ways` where they agree with each other. It may hold less than
+// they do.
+bool agrees(const std::vector<Expected>& ways, const Expected& seen);
 
 // Whether `seen` is what the log computes when the task at `entry` has not run. What that leaves
 // open, and what follows from it, may be anything.

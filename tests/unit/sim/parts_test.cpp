@@ -54,10 +54,13 @@ TEST(Faults, AreCountedBySite) {
   EXPECT_EQ(refused(faults, FaultSite::alloc, 5), "x.x..");
   EXPECT_EQ(refused(faults, FaultSite::launch, 3), "x..");
   EXPECT_EQ(refused(faults, FaultSite::fence, 3), "...");
-  Faults from = must_parse("fence:2+");
-  EXPECT_EQ(refused(from, FaultSite::fence, 5), ".xxxx");
   EXPECT_EQ(faults.calls(FaultSite::alloc), 5U);
   EXPECT_EQ(faults.refused(), 3U);
+  Faults onwards = must_parse("alloc:3+,fence:2");
+  EXPECT_EQ(refused(onwards, FaultSite::alloc, 6), "..xxxx");
+  EXPECT_EQ(refused(onwards, FaultSite::fence, 4), ".x..");
+  onwards.end();
+  EXPECT_EQ(refused(onwards, FaultSite::alloc, 3), "...");
   Faults none = must_parse("");
   EXPECT_EQ(refused(none, FaultSite::alloc, 100), std::string(100, '.'));
 }
@@ -114,6 +117,9 @@ TEST(Faults, AreRefusedInWords) {
   check("seed:", "seed:");
   check("seed:x", "seed:x");
   check("alloc:1,copy", "copy");
+  check("alloc:+", "alloc:+");
+  check("alloc:0+", "alloc:0+");
+  check("seed:1+", "seed:1+");
 }
 
 TEST(Faults, KnowWhereATaskIsCounted) {
