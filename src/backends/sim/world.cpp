@@ -702,7 +702,7 @@ void World::timeline_raised(const neutral::Timeline& timeline, std::uint64_t fro
   if (to < from) return;
   Raised& raised = timelines_[&timeline];
   raised.knows.join(knowledge());
-  raised.knows.join(ended_);
+  raised.knows.join(gone_);
   raised.time_ns = std::max(raised.time_ns, now_ns());
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::signal);
