@@ -948,7 +948,7 @@ void Actor::short_device() {
   if (!random_.chance(30)) return;
   Future<std::vector<Word>> future;
   {
-    const auto opened = Device::open("cpu?workers=1");
+    const auto opened = Device::open(world_.short_device);
     // Too many threads at once.
     if (!took(opened, {ErrorKind::unavailable})) return;
     Device device = *opened;

@@ -2,7 +2,7 @@
 //
 // Threads that make random calls of the whole API, on handles that they share and on others.
 //
-//   stress_tests [--seed=N] [--seconds=N] [--threads=N]
+//   stress_tests [--seed=N] [--seconds=N] [--threads=N] [--device=NAME]
 //
 // Prints SEED= first, and `ok` at the end. A seed gives each thread the same calls; how the threads
 // meet is the machine's choice. ThreadSanitizer looks for races meanwhile.
@@ -15,6 +15,7 @@
 #include <cstring>
 #include <memory>
 #include <random>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -33,6 +34,7 @@ struct Arguments {
   std::uint64_t seed = std::random_device()();
   std::uint64_t seconds = 2;
   std::uint64_t threads = 8;
+  std::string device;  // Empty: cpu devices of several kinds.
 };
 
 bool parse(int argc, char** argv, Arguments& arguments) {
@@ -44,6 +46,10 @@ bool parse(int argc, char** argv, Arguments& arguments) {
       const auto parsed = std::from_chars(argument.data() + key.size(), end, value);
       return parsed.ec == std::errc() && parsed.ptr == end;
     };
+    if (argument.starts_with("--device=")) {
+      arguments.device = argument.substr(std::strlen("--device="));
+      continue;
+    }
     if (!take("--seed=", arguments.seed) && !take("--seconds=", arguments.seconds) &&
         !take("--threads=", arguments.threads))
       return false;
@@ -103,13 +109,14 @@ std::uint64_t run(World& world, const Arguments& arguments,
 int main(int argc, char** argv) {
   Arguments arguments;
   if (!parse(argc, argv, arguments)) {
-    fmt::print(stderr, "usage: stress_tests [--seed=N] [--seconds=N] [--threads=N]\n");
+    fmt::print(stderr,
+               "usage: stress_tests [--seed=N] [--seconds=N] [--threads=N] [--device=NAME]\n");
     return 2;
   }
   fmt::print("SEED={}\n", arguments.seed);
   std::fflush(stdout);
   // Not destroyed before the error sink, which is the process's.
-  static World world(arguments.seed);
+  static World world(arguments.seed, arguments.device);
   std::vector<std::unique_ptr<Actor>> actors;
   const std::uint64_t steps = run(world, arguments, actors);
   world.check_end();

@@ -68,7 +68,8 @@ class World {
   static constexpr std::size_t kBlock = 2048;  // Elements of the block that windows are cut of.
   static constexpr std::size_t kTimelines = 4;
 
-  explicit World(std::uint64_t seed);
+  // `device`: of which all are opened; empty: cpu devices of several kinds.
+  World(std::uint64_t seed, const std::string& device);
 
   // Puts some of `mine` in place of others, and makes `mine` a copy of all.
   void exchange(Handles& mine, std::uint64_t random);
@@ -81,6 +82,7 @@ class World {
   void check_end();
 
   const std::uint64_t seed;
+  const std::string short_device;  // What is opened and dropped again in the middle.
   std::array<Device, kDevices> devices;
   std::array<StreamPool, kDevices> pools;
   AddKernel add;
