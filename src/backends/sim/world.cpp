@@ -630,6 +630,7 @@ void World::remove(Queue& queue) noexcept {
   if (options_.explored) {
     queue.progress().watch(nullptr);
     gone_.join(queue.state.knows);
+    effects_.ends = live_actors_ != 0;
   }
   effects_.pools = true;
   if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();
@@ -703,7 +704,7 @@ void World::timeline_raised(const neutral::Timeline& timeline, std::uint64_t fro
   if (to < from) return;
   Raised& raised = timelines_[&timeline];
   raised.knows.join(knowledge());
-  raised.knows.join(ended_);
+  raised.knows.join(gone_);
   raised.time_ns = std::max(raised.time_ns, now_ns());
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::signal);

@@ -345,8 +345,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   const std::thread::id only_;  // Who made the world.
 
   mutable std::mutex mutex_;  // Guards what follows it. No code of the program's runs under it.
-  std::thread::id running_;  // Who runs a task or a callback. None: nobody.
-  bool several_ = false;     // Others called than the one that made the world.
+  std::thread::id running_;   // Who runs a task or a callback. None: nobody.
+  bool several_ = false;      // Others called than the one that made the world.
 
   Schedule* schedule_ = nullptr;
   bool with_actors_ = false;

@@ -188,7 +188,7 @@ void World::copy_task(Op& op, const neutral::Task& task) {
 void World::add_waits(Queue& queue, Op& op) {
   for (const auto& [place, point] : queue.state.owed) {
     Queue* const source = queue_at(place.queue - kFirstQueue);
-    // Of a queue that has ended, ended_ knows.
+    // Of a queue that has ended, gone_ knows.
     if (source == nullptr) continue;
     if (source->state.done >= place.position) {
       // It is over already, and comes before this one all the same.
