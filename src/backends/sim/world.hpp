@@ -371,7 +371,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   // enqueues, not what merely was over: a run does not depend on what nobody asked for.
   VectorClock host_knows_;
   // Of queues that are gone: the runtime forgets their points, and asks about them no more.
-  VectorClock gone_;
+  VectorClock ended_;
   Op* running_op_ = nullptr;
   VectorClock callback_knows_;  // Of the callback that runs.
   bool in_callback_ = false;
