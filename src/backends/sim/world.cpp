@@ -151,7 +151,7 @@ void World::turn(Site site) noexcept {
 }
 
 void World::note_caller(Site site) noexcept {
-  if (site.line() == 0) return;
+  if (site.line() == 0 || !options_.faults.any()) return;
   const Lock lock(mutex_);
   caller_ = {site, ++callers_};
 }
