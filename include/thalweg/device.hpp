@@ -68,8 +68,15 @@ class [[nodiscard]] THALWEG_EXPORT Device {
   // refused, at most 256; default: the processors this process may use, at least 2), `memory`
   // (bytes, or with the unit KiB, MiB, GiB), `helping`, `skip_passed`, `strict_events`,
   // `measure_busy` (on or off)
-  // and `random_delay_us`. What the name says wins over `options`. Opening a backend twice gives
-  // two devices. Slow: may start threads and load drivers.
+  // and `random_delay_us`. For sim they are `seed` (0 to 2^64 - 1: draws which stream goes on and
+  // when; the same program of one thread does the same with the same seed), `memory` (default 1
+  // GiB), `copy_engines` (0 to 64; 0: as many as are needed), `faults` ("alloc:3,launch:2+": the
+  // third allocation is refused, and every launch from the second on; "seed:7": some calls are),
+  // `skip_passed` and `strict_events`. A simulated device has no threads: its tasks and callbacks
+  // run inside calls of its host, on the calling thread and with the locks it holds, and what it
+  // finds to be wrong (explore.hpp) goes to the error sink. It takes no memory from storage tables.
+  // What the name says wins over `options`. Opening a backend twice gives two devices. Slow: may
+  // start threads and load drivers.
   // Errors: invalid_argument, naming the option, its value and the limit; not_found, naming the
   //         backends there are; unavailable, with the reason.
   static Result<Device> open(std::string_view name, const DeviceOptions& options = {},

@@ -136,6 +136,7 @@ class Explorer {
     result_.steps_max = std::max(result_.steps_max, run.steps);
     over_limit_ = over_limit_ || run.over_limit;
     for (Finding& finding : run.findings) add(std::move(finding), run.choices);
+    if (!result_.finding_run) choices_ = std::move(run.choices);
     ++result_.runs;
     if (!result_.findings.empty() && options_.stop_at_finding) {
       end("the first finding");
@@ -189,7 +190,7 @@ class Explorer {
   }
 
   Result<void> keep_trace() {
-    result_.schedule = to_text(choices_);
+    if (result_.finding_run) result_.schedule = to_text(choices_);
     THALWEG_TRY_ASSIGN(RunResult run, run_once(setup(options_.trace), [this](const sim::World&) {
                          return std::make_unique<Replay>(choices_);
                        }));

@@ -175,8 +175,7 @@ World::Went World::go_on(const Until& until) noexcept {
   const std::shared_ptr<World> self = options_.explored ? nullptr : shared_from_this();
   Lock lock(mutex_);
   if (running_ == std::this_thread::get_id()) {
-    if (!until.nothing() && !until.holds())
-      add({FindingKind::hidden_wait, "A task waits on the host.", {}, {}, false, {}});
+    if (!until.nothing() && !until.holds()) add(hidden_wait());
     return until.holds() ? Went::on : Went::stuck;
   }
   // Host functions and callbacks of other worlds, and programs that forbid it.

@@ -320,6 +320,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void accept_writes(const Op& op);
   void undeclared(Op& op, Bytes bytes, bool before);
   void check_host(Bytes bytes, bool writes, std::uint64_t owner, std::source_location site);
+  Finding hidden_wait() const;
   void check_deadlock(const Until& until);
   void check_never_ran();
   FindingSide side(const User& user, AccessMode mode, Bytes bytes) const;

@@ -325,6 +325,16 @@ void World::check_host(Bytes bytes, bool writes, std::uint64_t owner, std::sourc
   }
 }
 
+// Somebody who runs in a turn of the device waits for it.
+Finding World::hidden_wait() const {
+  Finding finding;
+  finding.kind = FindingKind::hidden_wait;
+  if (running_op_ != nullptr) finding.first = side(*running_op_->user, AccessMode::token, {});
+  finding.message = fmt::format("{} waits on the host.",
+                                running_op_ != nullptr ? running_op_->user->what : "A callback");
+  return finding;
+}
+
 // Who waits for ever.
 
 std::string World::blocked_text(const Queue& queue) const {

@@ -49,8 +49,9 @@ std::vector<std::uint64_t> use_at_random(Arena& arena, std::uint64_t seed) {
     EXPECT_EQ(offset % (size >= kPage ? kPage : 256), 0U);
     EXPECT_LE(offset + size, kLimit);
     const auto next = taken.lower_bound(offset);
-    if (next != taken.end()) EXPECT_LE(offset + size, next->first);
-    if (next != taken.begin()) EXPECT_LE(std::prev(next)->first + std::prev(next)->second, offset);
+    EXPECT_TRUE(next == taken.end() || offset + size <= next->first);
+    EXPECT_TRUE(next == taken.begin() ||
+                std::prev(next)->first + std::prev(next)->second <= offset);
     taken.emplace(offset, size);
     offsets.push_back(offset);
     alive += size;

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <initializer_list>
 #include <string>
 
 #include "backends/sim/clock.hpp"
@@ -80,13 +81,15 @@ TEST(Faults, OfASeedAreTheSameEachTimeAndOfCallsThatCanBeRefused) {
 TEST(Faults, SayWhichOneItIs) {
   Faults faults = must_parse("copy:2");
   EXPECT_EQ(faults.hit(FaultSite::copy), 0U);
-  EXPECT_EQ(faults.hit(FaultSite::copy), 2U);
-  EXPECT_EQ(Faults::refusal(FaultSite::copy, 2).message(),
+  const std::uint64_t nth = faults.hit(FaultSite::copy);
+  EXPECT_EQ(nth, 2U);
+  EXPECT_EQ(Faults::refusal(FaultSite::copy, nth).message(),
             "The simulated device was told to fail here (fault copy:2).");
-  EXPECT_EQ(Faults::refusal(FaultSite::copy, 1).kind(), ErrorKind::out_of_memory);
-  EXPECT_EQ(Faults::refusal(FaultSite::compile, 1).kind(), ErrorKind::compile_failed);
-  EXPECT_EQ(Faults::refusal(FaultSite::run, 1).kind(), ErrorKind::task_failed);
-  EXPECT_EQ(Faults::refusal(FaultSite::lost, 1).kind(), ErrorKind::device_lost);
+  const auto kind = [](FaultSite site) { return Faults::refusal(site, 1).kind(); };
+  EXPECT_EQ(kind(FaultSite::copy), ErrorKind::out_of_memory);
+  EXPECT_EQ(kind(FaultSite::compile), ErrorKind::compile_failed);
+  EXPECT_EQ(kind(FaultSite::run), ErrorKind::task_failed);
+  EXPECT_EQ(kind(FaultSite::lost), ErrorKind::device_lost);
 }
 
 TEST(Faults, AreRefusedInWords) {
@@ -136,6 +139,12 @@ TEST(Faults, KnowWhereATaskIsCounted) {
 constexpr Process kS0 = kFirstQueue;
 constexpr Process kS1 = kFirstQueue + 1;
 
+template <class T, class List>
+void set(List& list, std::initializer_list<T> items) {
+  list.clear();
+  for (const T& item : items) list.push_back(item);
+}
+
 bool both_ways(const Effects& a, const Effects& b) {
   EXPECT_EQ(dependent(a, b) || dependent(b, a), dependent(b, a) || dependent(a, b));
   return dependent(a, b) || dependent(b, a);
@@ -147,8 +156,8 @@ TEST(Effects, StepsThatShareNothingDoNotDepend) {
   Effects b;
   a.done = {kS0, 1};
   b.done = {kS1, 1};
-  a.bytes = {{0, 16, true}};
-  b.bytes = {{16, 32, true}};
+  set<Effects::Bytes>(a.bytes, {{0, 16, true}});
+  set<Effects::Bytes>(b.bytes, {{16, 32, true}});
   EXPECT_FALSE(both_ways(a, b));
   a.program = b.pools = true;
   EXPECT_FALSE(both_ways(a, b));
@@ -168,12 +177,12 @@ TEST(Effects, CodeOfTheProgramPoolsAndEnginesDependOnTheirLike) {
 TEST(Effects, SharedBytesDependWhenSomebodyWrites) {
   Effects a;
   Effects b;
-  a.bytes = {{0, 16, false}, {100, 110, false}};
-  b.bytes = {{109, 120, false}};
+  set<Effects::Bytes>(a.bytes, {{0, 16, false}, {100, 110, false}});
+  set<Effects::Bytes>(b.bytes, {{109, 120, false}});
   EXPECT_FALSE(both_ways(a, b));
-  b.bytes[0].written = true;
+  set<Effects::Bytes>(b.bytes, {{109, 120, true}});
   EXPECT_TRUE(both_ways(a, b));
-  b.bytes[0] = {110, 120, true};
+  set<Effects::Bytes>(b.bytes, {{110, 120, true}});
   EXPECT_FALSE(both_ways(a, b));
 }
 
@@ -181,26 +190,26 @@ TEST(Effects, AQuestionDependsOnWhatItAsksAfter) {
   Effects asks;
   Effects passes;
   passes.done = {kS0, 3};
-  asks.asked = {{kS0, 2}};
+  set<Place>(asks.asked, {{kS0, 2}});
   EXPECT_FALSE(both_ways(asks, passes));
-  asks.asked = {{kS0, 3}};
+  set<Place>(asks.asked, {{kS0, 3}});
   EXPECT_TRUE(both_ways(asks, passes));
-  asks.asked = {{kS0, 0}};  // Any of the queue.
+  set<Place>(asks.asked, {{kS0, 0}});  // Any of the queue.
   EXPECT_TRUE(both_ways(asks, passes));
-  asks.asked = {{kS1, 0}};
+  set<Place>(asks.asked, {{kS1, 0}});
   EXPECT_FALSE(both_ways(asks, passes));
 }
 
 TEST(Effects, ATaskNeedsWhoEnqueuedItAndWhatItWaitsFor) {
   Effects submit;
   Effects runs;
-  submit.enqueued = {{kS0, 1}};
+  set<Place>(submit.enqueued, {{kS0, 1}});
   runs.done = {kS0, 1};
   EXPECT_TRUE(enables(submit, runs));
   EXPECT_FALSE(enables(runs, submit));
   Effects waits;
   waits.done = {kS1, 1};
-  waits.awaited = {{kS0, 1}};
+  set<Place>(waits.awaited, {{kS0, 1}});
   EXPECT_TRUE(enables(runs, waits));
   EXPECT_FALSE(enables(waits, runs));
   EXPECT_FALSE(enables(submit, waits));
@@ -209,10 +218,10 @@ TEST(Effects, ATaskNeedsWhoEnqueuedItAndWhatItWaitsFor) {
 TEST(Effects, ATestOfATimelineNeedsTheRaiseThatReachesIt) {
   int timeline = 0;
   Effects raise;
-  raise.marks = {{&timeline, 1, 3, true}};
+  set<Effects::Mark>(raise.marks, {{&timeline, 1, 3, true}});
   const auto tests_for = [&timeline](std::uint64_t value) {
     Effects test;
-    test.marks = {{&timeline, 0, value, false}};
+    set<Effects::Mark>(test.marks, {{&timeline, 0, value, false}});
     return test;
   };
   EXPECT_FALSE(enables(raise, tests_for(1)));  // It was there before.
