@@ -221,7 +221,7 @@ Op& World::enqueue(Queue& queue, Kind kind, std::string_view what, std::source_l
   op.actor = me();
   if (options_.explored) submitters_.push_back(op.actor);
   op.knows = knowledge();
-  op.knows.join(ended_);
+  op.knows.join(gone_);
   // Whoever enqueues from inside a task does so before the task's end.
   if (options_.explored && running_op_ != nullptr)
     op.knows.set(running_op_->user->slot, running_op_->user->position - 1);
