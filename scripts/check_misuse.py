@@ -41,7 +41,7 @@ def entries(root: Path) -> Counter[str]:
 
 def headers(root: Path) -> list[Path]:
     folder = root / "include" / "thalweg"
-    # The explorer is no part of a device: tests/unit/explore/ has what it refuses.
+    # The explorer is no part of a device: tests/sim/explore_test.cpp has what it refuses.
     own = [header for header in sorted(folder.glob("*.hpp")) if header.name != "explore.hpp"]
     return own + [folder / "base" / f"{name}.hpp" for name in BASE]
 

@@ -34,8 +34,9 @@
 //
 // Threads:    one exploration uses the thread that calls it; several may run side by side.
 // Ownership:  the result is a plain value.
-// Errors:     of explore(): invalid_argument, naming the option and its value. What the program
-//             does wrong is no error but a finding.
+// Errors:     of explore(): invalid_argument, naming the option and its value; wait_forbidden in a
+//             NoWaitScope; unavailable in a forked child. What the program does wrong is no error
+//             but a finding.
 
 #pragma once
 

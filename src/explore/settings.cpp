@@ -5,10 +5,16 @@
 #include <fmt/format.h>
 
 #include "backends/sim/effects.hpp"
+#include "thalweg/base/no_wait.hpp"
 
 namespace thalweg::explore_detail {
 
 Result<void> check_program(const ExploreProgram& program, std::source_location site) {
+  if (NoWaitScope::active())
+    return Error(ErrorKind::wait_forbidden,
+                 "An exploration is forbidden in a NoWaitScope, which host functions and kernels "
+                 "run in: its program waits.",
+                 site);
   if (program.actors.empty())
     return Error(ErrorKind::invalid_argument, "A program without actors has nothing to explore.",
                  site);

@@ -297,6 +297,8 @@ TEST(ExploreRefuses, WhatMakesNoSense) {
                 HasSubstr("no choice of a schedule"))
         << schedule;
   EXPECT_EQ(message({}, program), "accepted");
+  const NoWaitScope no_wait;
+  EXPECT_THAT(message({}, program), HasSubstr("forbidden in a NoWaitScope"));
   EXPECT_EQ(enqueue_raw(NativeHandle{12345678}, "raw", [] {}).error().kind(), ErrorKind::not_found);
   EXPECT_EQ(enqueue_raw(NativeHandle{1}, "raw", nullptr).error().kind(),
             ErrorKind::invalid_argument);

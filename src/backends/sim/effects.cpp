@@ -38,7 +38,7 @@ bool share_timeline(const Effects& a, const Effects& b) noexcept {
 
 void Effects::clear() noexcept {
   process = kNobody;
-  program = any_bytes = pools = engine = false;
+  program = any_bytes = pools = ends = engine = false;
   done = {};
   bytes.clear();
   marks.clear();
@@ -48,9 +48,9 @@ void Effects::clear() noexcept {
 }
 
 bool dependent(const Effects& a, const Effects& b) noexcept {
-  return (a.program && b.program) || (a.pools && b.pools) || (a.engine && b.engine) ||
-         asks(a, b.done) || asks(b, a.done) || enables(a, b) || share_bytes(a, b) ||
-         share_timeline(a, b);
+  return (a.program && b.program) || (a.ends && b.program) || (a.program && b.ends) ||
+         (a.pools && b.pools) || (a.engine && b.engine) || asks(a, b.done) || asks(b, a.done) ||
+         enables(a, b) || share_bytes(a, b) || share_timeline(a, b);
 }
 
 bool enables(const Effects& a, const Effects& b) noexcept {

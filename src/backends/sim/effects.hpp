@@ -51,6 +51,7 @@ struct Effects {
   bool program = false;    // Ran code of the program's, which may share anything with other code.
   bool any_bytes = false;  // May have touched bytes that nobody declared.
   bool pools = false;      // Memory or streams were taken or given back.
+  bool ends = false;       // A queue ended: whoever looks for it from then on finds it over.
   bool engine = false;     // Used the copy engines, which give an order of their own.
   Place done;              // The task that passed.
 

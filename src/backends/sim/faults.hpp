@@ -60,6 +60,9 @@ class Faults {
   // Counts a call. Its number, from 1, when it is one to refuse; 0: it is not.
   std::uint64_t hit(FaultSite site) noexcept;
 
+  // Whether anything may be refused.
+  bool any() const noexcept { return !rules_.empty() || random_.has_value(); }
+
   // From here on nothing is refused.
   void end() noexcept;
 

@@ -151,7 +151,7 @@ void World::turn(Site site) noexcept {
 }
 
 void World::note_caller(Site site) noexcept {
-  if (site.line() == 0) return;
+  if (site.line() == 0 || !options_.faults.any()) return;
   const Lock lock(mutex_);
   caller_ = {site, ++callers_};
 }
@@ -629,6 +629,7 @@ void World::remove(Queue& queue) noexcept {
   if (options_.explored) {
     queue.progress().watch(nullptr);
     gone_.join(queue.state.knows);
+    effects_.ends = live_actors_ != 0;
   }
   effects_.pools = true;
   if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();
