@@ -9,9 +9,9 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <ostream>
 #include <string>
 #include <thread>
+#include <tuple>
 
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
@@ -57,14 +57,16 @@ struct Call {
   std::function<Result<void>(World&, Deadline)> wait;
 };
 
-std::ostream& operator<<(std::ostream& out, const Call& call) { return out << call.name; }
-
-class DeadlineTest : public testing::TestWithParam<Call> {
+// With threads of its own, and without: there the thread that waits runs the tasks.
+class DeadlineTest : public testing::TestWithParam<std::tuple<const char*, Call>> {
  protected:
+  static const char* device() { return std::get<0>(GetParam()); }
+  static const Call& call() { return std::get<1>(GetParam()); }
+
   // Makes the call on a thread of its own, and comes back when it is blocked.
   void start(World& world, Deadline deadline) {
     waiter_ = std::thread([this, &world, deadline] {
-      answer_ = refusal(GetParam().wait(world, deadline));
+      answer_ = refusal(call().wait(world, deadline));
       back_ = true;
     });
     ASSERT_TRUE(comes_true([&world] { return world.clock->alarms() == 1; }));
@@ -78,7 +80,7 @@ class DeadlineTest : public testing::TestWithParam<Call> {
 // Blocked until the very nanosecond; then `timeout`, and the same call can be made again when the
 // gate is open.
 TEST_P(DeadlineTest, EndsWhenTheClockIsThere) {
-  World world("cpu?workers=2");
+  World world(device());
   start(world, milliseconds(5));
   world.clock->advance(milliseconds(5) - nanoseconds(1));
   EXPECT_EQ(world.clock->alarms(), 1U);
@@ -91,15 +93,15 @@ TEST_P(DeadlineTest, EndsWhenTheClockIsThere) {
   EXPECT_EQ(world.event.query(), EventState::not_yet);
   const WaitLedger ledger = world.device.wait_ledger();
   ASSERT_EQ(ledger.size(), 1U);
-  EXPECT_EQ(ledger[0].reason, GetParam().reason);
+  EXPECT_EQ(ledger[0].reason, call().reason);
   EXPECT_EQ(ledger[0].total, milliseconds(5));
   world.gate.open();
-  EXPECT_EQ(refusal(GetParam().wait(world, {})), "none");
+  EXPECT_EQ(refusal(call().wait(world, {})), "none");
 }
 
 // The work first: the time that never came leaves no alarm behind.
 TEST_P(DeadlineTest, EndsWithTheWork) {
-  World world("cpu?workers=2");
+  World world(device());
   start(world, milliseconds(5));
   world.clock->advance(milliseconds(1));
   world.gate.open();
@@ -113,7 +115,7 @@ TEST_P(DeadlineTest, EndsWithTheWork) {
 // The clock arrives while the gate opens: either answer, and the call can be made again.
 TEST_P(DeadlineTest, MayRaceTheWork) {
   for (int round = 0; round != 50; ++round) {
-    World world("cpu?workers=1");
+    World world(device());
     start(world, milliseconds(5));
     std::thread opener([&world] { world.gate.open(); });
     world.clock->advance(milliseconds(5));
@@ -121,7 +123,7 @@ TEST_P(DeadlineTest, MayRaceTheWork) {
     opener.join();
     EXPECT_EQ(world.clock->alarms(), 0U);
     if (answer_ == "timeout") {
-      EXPECT_EQ(refusal(GetParam().wait(world, {})), "none");
+      EXPECT_EQ(refusal(call().wait(world, {})), "none");
     } else {
       EXPECT_EQ(answer_, "none");
     }
@@ -130,31 +132,38 @@ TEST_P(DeadlineTest, MayRaceTheWork) {
 
 // A deadline of zero or less is a test by any clock, and sets no alarm.
 TEST_P(DeadlineTest, ZeroIsATest) {
-  World world("cpu?workers=2");
-  EXPECT_EQ(refusal(GetParam().wait(world, nanoseconds(0))), "timeout");
-  EXPECT_EQ(refusal(GetParam().wait(world, nanoseconds(-1))), "timeout");
+  World world(device());
+  EXPECT_EQ(refusal(call().wait(world, nanoseconds(0))), "timeout");
+  EXPECT_EQ(refusal(call().wait(world, nanoseconds(-1))), "timeout");
   EXPECT_EQ(world.clock->alarms(), 0U);
 }
 
 INSTANTIATE_TEST_SUITE_P(
     Calls, DeadlineTest,
-    testing::Values(
-        Call{"stream_synchronize", WaitReason::synchronize,
-             [](World& world, Deadline deadline) { return world.stream.synchronize(deadline); }},
-        Call{"device_synchronize", WaitReason::synchronize,
-             [](World& world, Deadline deadline) { return world.device.synchronize(deadline); }},
-        Call{"event_wait", WaitReason::event,
-             [](World& world, Deadline deadline) { return world.event.wait(deadline); }},
-        Call{"timeline_wait", WaitReason::timeline,
-             [](World& world, Deadline deadline) { return world.timeline.wait(1, deadline); }},
-        Call{"future_get", WaitReason::future,
-             [](World& world, Deadline deadline) { return world.future.get(deadline); }},
-        Call{"map", WaitReason::map,
-             [](World& world, Deadline deadline) -> Result<void> {
-               THALWEG_TRY(world.pages.map(for_update, deadline));
-               return {};
-             }}),
-    testing::PrintToStringParamName());
+    testing::Combine(
+        testing::Values("cpu?workers=2", "sim?seed=1"),
+        testing::Values(
+            Call{
+                "stream_synchronize", WaitReason::synchronize,
+                [](World& world, Deadline deadline) { return world.stream.synchronize(deadline); }},
+            Call{
+                "device_synchronize", WaitReason::synchronize,
+                [](World& world, Deadline deadline) { return world.device.synchronize(deadline); }},
+            Call{"event_wait", WaitReason::event,
+                 [](World& world, Deadline deadline) { return world.event.wait(deadline); }},
+            Call{"timeline_wait", WaitReason::timeline,
+                 [](World& world, Deadline deadline) { return world.timeline.wait(1, deadline); }},
+            Call{"future_get", WaitReason::future,
+                 [](World& world, Deadline deadline) { return world.future.get(deadline); }},
+            Call{"map", WaitReason::map,
+                 [](World& world, Deadline deadline) -> Result<void> {
+                   THALWEG_TRY(world.pages.map(for_update, deadline));
+                   return {};
+                 }})),
+    [](const testing::TestParamInfo<DeadlineTest::ParamType>& each) {
+      const std::string device = std::get<0>(each.param);
+      return device.substr(0, 3) + "_" + std::get<1>(each.param).name;
+    });
 
 // Several streams share one deadline: what the first takes the second has not.
 TEST(DeadlineOfADevice, IsSharedByItsStreams) {
