@@ -206,7 +206,7 @@ Result<int> explore(ExploreCommand command) {
   THALWEG_TRY(check_writable(command.trace));
   command.options.device = scenario.device;
   const scenario::CallSites sites(name, scenario.lines);
-  const ExploreProgram program = scenario::program_of(scenario, sites);
+  const ExploreProgram program = scenario::program_of(scenario, sites, command.faults);
   return command.faults ? explore_each_fault(command, program)
                         : explore_schedules(command, program);
 }

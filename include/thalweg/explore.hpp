@@ -29,8 +29,11 @@
 // as a further choice; the explorer runs each on a thread of its own, one at a time.
 //
 // Limits: a task is one step. Host functions, kernels and native work run from start to end without
-// a choice inside. What the program's own variables do between two calls is seen by no check but
-// `ExploreRun::check`.
+// a choice inside. Kernels are taken to touch nothing but their arguments: with others the
+// exhaustive search leaves out too much. An actor that waits for another one by something else than
+// this library (a mutex, say) stops the exploration for good, and so does a loop that never ends:
+// the time limit is looked at between runs. What the program's own variables do between two calls
+// is seen by no check but `ExploreRun::check`.
 //
 // Threads:    one exploration uses the thread that calls it; several may run side by side.
 // Ownership:  the result is a plain value.
@@ -80,7 +83,7 @@ class ExploreRun {
   // Something that the program saw, as the answer of a query: a part of the run's outcome.
   virtual void observe(std::uint64_t value) = 0;
 
-  // The number of this run; 0 is the sequential one.
+  // The number of this run. The sequential one is 0.
   virtual std::uint64_t index() const noexcept = 0;
 
  protected:

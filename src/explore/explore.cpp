@@ -72,7 +72,7 @@ class Explorer {
   // What the others are held against.
   Result<void> run_sequential() {
     THALWEG_TRY_ASSIGN(RunResult run, run_once(setup(false), {}));
-    sequential_ = run.outputs;
+    sequential_ = {run.outputs, run.nested_from};
     steps_expected_ = run.choices.size() + 1;
     if (options_.search != Search::exhaustive) return take(std::move(run));
     // It is among those of the search.
@@ -126,7 +126,8 @@ class Explorer {
                        run_once(setup(false), [&run](const sim::World& world) {
                          return std::make_unique<Sequential>(world, &run.submitters);
                        }));
-    if (alike.submitters == run.submitters) compare_contents(run, alike.outputs);
+    if (alike.submitters == run.submitters)
+      compare_contents(run, {alike.outputs, alike.nested_from});
     return {};
   }
 
@@ -167,7 +168,8 @@ class Explorer {
     if (options_.time_limit && elapsed >= *options_.time_limit)
       return end(fmt::format("a time limit of {} s",
                              std::chrono::duration<double>(*options_.time_limit).count()));
-    if (options_.progress && !options_.progress({result_.runs, result_.findings.size(), elapsed}))
+    if (options_.progress &&
+        !go_on(options_.progress, {result_.runs, result_.findings.size(), elapsed}))
       end("it was interrupted");
   }
 
@@ -226,7 +228,7 @@ class Explorer {
   Exhaustive search_;
   const std::chrono::nanoseconds began_;
   Exploration result_;
-  std::vector<sim::Output> sequential_;
+  Reference sequential_;
   std::uint64_t steps_expected_ = 1;
   std::set<std::uint64_t> outcomes_;
   Choices choices_;

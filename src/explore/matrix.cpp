@@ -57,7 +57,8 @@ class Matrix {
     ++count.runs;
     if (check_errors(run, clean.told, options_.errors_told) != 0) ++count.errors;
     // Of several actors the calls may come in another order.
-    if (same_work(run) && program_.actors.size() <= 1) compare_contents(run, clean.outputs);
+    if (same_work(run) && program_.actors.size() <= 1)
+      compare_contents(run, {clean.outputs, clean.nested_from});
     take(run, fault);
     return {};
   }
@@ -83,7 +84,7 @@ class Matrix {
     } else if (result_.runs >= options_.runs_max) {
       end(fmt::format("at most {} runs", options_.runs_max));
     } else if (options_.progress &&
-               !options_.progress({result_.runs, 0, os::RealClock().now() - began_})) {
+               !go_on(options_.progress, {result_.runs, 0, os::RealClock().now() - began_})) {
       end("it was interrupted");
     }
   }

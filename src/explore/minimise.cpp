@@ -15,8 +15,7 @@ bool alike(const FindingSide& a, const FindingSide& b) {
 
 class Minimiser {
  public:
-  Minimiser(const RunSetup& setup, const Finding& finding,
-            const std::vector<sim::Output>& sequential)
+  Minimiser(const RunSetup& setup, const Finding& finding, const Reference& sequential)
       : setup_(setup), finding_(finding), sequential_(sequential) {}
 
   Result<Minimised> minimise(Choices choices) {
@@ -70,14 +69,14 @@ class Minimiser {
 
   const RunSetup& setup_;
   const Finding& finding_;
-  const std::vector<sim::Output>& sequential_;
+  const Reference& sequential_;
   Minimised best_;
 };
 
 }  // namespace
 
 Result<Minimised> minimise(const RunSetup& setup, Choices choices, const Finding& finding,
-                           const std::vector<sim::Output>& sequential) {
+                           const Reference& sequential) {
   return Minimiser(setup, finding, sequential).minimise(std::move(choices));
 }
 

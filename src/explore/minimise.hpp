@@ -16,6 +16,6 @@ struct Minimised {
 // Takes out one choice after the other (whoever comes first takes its place), and keeps what still
 // gives `finding`, until no single one can go.
 Result<Minimised> minimise(const RunSetup& setup, Choices choices, const Finding& finding,
-                           const std::vector<sim::Output>& sequential);
+                           const Reference& sequential);
 
 }  // namespace thalweg::explore_detail

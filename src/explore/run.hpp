@@ -23,7 +23,8 @@ struct RunResult {
   std::vector<Finding> findings;
   std::vector<sim::Output> outputs;  // In the order of submissions.
   std::vector<std::uint16_t> submitters;
-  std::uint64_t observed = 0;  // A hash of what the program observed.
+  std::uint64_t nested_from = 0;  // See World.
+  std::uint64_t observed = 0;     // A hash of what the program observed.
   Choices choices;
   std::vector<bool> first;  // See Recorder.
   std::uint64_t steps = 0;
@@ -53,7 +54,13 @@ Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& schedule);
 // A hash of all that was computed.
 std::uint64_t outcome_of(const RunResult& run) noexcept;
 
+// What the sequential run computed.
+struct Reference {
+  std::vector<sim::Output> outputs;
+  std::uint64_t nested_from = 0;
+};
+
 // Adds a finding where a task of `run` left other bytes than in the sequential run.
-void compare_contents(RunResult& run, const std::vector<sim::Output>& sequential);
+void compare_contents(RunResult& run, const Reference& sequential);
 
 }  // namespace thalweg::explore_detail

@@ -72,16 +72,26 @@ bool Exhaustive::take(Node& node, Process process) {
   return true;
 }
 
+// Whether `process` took all of the latest steps, and they are many.
+bool Exhaustive::stubborn(Process process) const noexcept {
+  constexpr std::size_t kMany = 64;
+  return nodes_.size() > kMany &&
+         std::all_of(nodes_.end() - kMany - 1, nodes_.end() - 1,
+                     [process](const Node& node) { return node.taken == process; });
+}
+
 void Exhaustive::add_node(std::span<const Process> ready, Process last) {
   std::vector<Known> sleep = sleepers();
   Node& node = nodes_.emplace_back();
   node.ready.assign(ready.begin(), ready.end());
   node.last = last;
   node.sleep = std::move(sleep);
-  // Who went last first: the first run has the fewest switches.
+  // Who went last first: the first run has the fewest switches. Not for ever: he may poll for what
+  // another does.
   std::vector<Process> order(ready.begin(), ready.end());
   if (const auto again = std::find(order.begin(), order.end(), last); again != order.end())
-    std::rotate(order.begin(), again, again + 1);
+    stubborn(last) ? std::rotate(order.begin(), again + 1, order.end())
+                   : std::rotate(order.begin(), again, again + 1);
   for (const Process process : order) {
     if (has(node.sleep, process) || !take(node, process)) continue;
     node.to_try = reduce_ ? std::vector<Process>{process} : node.ready;

@@ -75,6 +75,7 @@ class Exhaustive final : public sim::Schedule {
     std::vector<std::uint32_t> clock;
   };
 
+  bool stubborn(Process process) const noexcept;
   void add_node(std::span<const Process> ready, Process last);
   std::vector<Known> sleepers() const;
   bool take(Node& node, Process process);

@@ -9,6 +9,15 @@
 
 namespace thalweg::explore_detail {
 
+bool go_on(const std::function<bool(const ExploreProgress&)>& progress,
+           const ExploreProgress& now) noexcept {
+  try {
+    return progress(now);
+  } catch (...) {
+    return false;
+  }
+}
+
 Result<void> check_program(const ExploreProgram& program, std::source_location site) {
   if (NoWaitScope::active())
     return Error(ErrorKind::wait_forbidden,

@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <functional>
 #include <source_location>
 #include <string_view>
 
@@ -14,6 +15,10 @@ namespace thalweg::explore_detail {
 
 // Errors: invalid_argument, when the name is not one of a simulated device.
 Result<sim::Settings> settings_of(std::string_view device, std::source_location site);
+
+// What the program's function says; one that throws says no.
+bool go_on(const std::function<bool(const ExploreProgress&)>& progress,
+           const ExploreProgress& now) noexcept;
 
 // Errors: invalid_argument, for a program without actors, with too many, or with an empty one.
 Result<void> check_program(const ExploreProgram& program, std::source_location site);

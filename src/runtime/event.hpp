@@ -30,9 +30,9 @@ class Event final : public thalweg::detail::EventCore {
 
   EventState query() const noexcept override {
     if (thalweg::detail::forked()) return EventState::lost;
+    device_->turn(thalweg::detail::Site::current());
     const order::Point latest = point();
     if (latest == kNever) return EventState::not_recorded;
-    device_->turn(thalweg::detail::Site::current());
     if (device_->lost()) return EventState::lost;
     return passed(latest) ? EventState::done : EventState::not_yet;
   }

@@ -142,7 +142,8 @@ TEST(ExploreActors, ADeadlockIsFoundAndNamed) {
   EXPECT_THAT(result.findings[0].message, HasSubstr("for 1 of a timeline at 0"));
 }
 
-// An actor's variable is seen by the other one: the explorer tries both orders.
+// An actor's variable is seen by the other one: the explorer tries both orders of the two calls,
+// and both of what comes behind them.
 TEST(ExploreActors, TurnsAreChoices) {
   auto shared = std::make_shared<Shared>();
   const auto actor = [shared](int own) {
@@ -153,7 +154,67 @@ TEST(ExploreActors, TurnsAreChoices) {
   };
   const Exploration result = must(explore({}, two_actors(shared, actor(0), actor(1))));
   EXPECT_TRUE(result.complete) << result.report();
-  EXPECT_EQ(result.outcomes.size(), 2u) << result.report();
+  EXPECT_EQ(result.outcomes.size(), 4u) << result.report();
+}
+
+// A task that submits: its place among the host's submissions is a choice, not a wrong content.
+TEST(Explore, TasksMaySubmit) {
+  const Exploration result = must(explore({}, [](ExploreRun& run) {
+    const Stream s = must(Stream::create(run.device()));
+    const Stream u = must(Stream::create(run.device()));
+    const Block y = must(Block::create(u, 4));
+    const Block z = must(Block::create(s, 4));
+    const Future<void> inner = u.host("inner", {}, [s, z] { must(s.fill(z, 5u)); });
+    must(s.fill(y, 7u));
+    must(run.device().synchronize());
+  }));
+  EXPECT_TRUE(result.findings.empty()) << result.report();
+  EXPECT_TRUE(result.complete) << result.report();
+}
+
+// A task may be over when the call that submitted it comes back.
+TEST(Explore, BorrowedMemoryThatIsWrittenTooEarlyIsFound) {
+  const Exploration result = must(explore({}, [](ExploreRun& run) {
+    const Stream stream = must(Stream::create(run.device()));
+    const Block block = must(Block::create(stream, 2));
+    std::vector<std::uint32_t> lent{1, 2};
+    const Future<void> sent = stream.upload_borrowed(block, std::span<const std::uint32_t>(lent));
+    lent[0] = 7;
+    must(stream.synchronize());
+  }));
+  ASSERT_FALSE(result.findings.empty()) << result.report();
+  EXPECT_EQ(result.findings[0].kind, FindingKind::contents);
+}
+
+// Two actors of which one polls for what the other does, and a host that polls for the device.
+TEST(ExploreBounds, WhoPollsDoesNotHoldUpTheSearch) {
+  ExploreOptions options;
+  options.steps_max = 300;
+  options.runs_max = 200;
+  auto shared = std::make_shared<Shared>();
+  const auto writer = [shared](ExploreRun&) {
+    must(shared->streams[0]->fill(*shared->blocks[0], 1u));
+    shared->turn = 1;
+  };
+  const auto poller = [shared](ExploreRun& run) {
+    while (shared->turn == 0) static_cast<void>(run.device().poll());
+  };
+  const Exploration actors = must(explore(options, two_actors(shared, writer, poller)));
+  EXPECT_TRUE(actors.findings.empty()) << actors.report();
+  const Exploration late = must(explore(options, [](ExploreRun& run) {
+    const Stream a = must(Stream::create(run.device()));
+    const Block x = must(Block::create(a, 4));
+    const Event event = must(Event::create(run.device()));
+    must(a.fill(x, 3u));
+    must(a.record(event));
+    while (event.query() != EventState::done) {
+    }
+    must(a.fill(x, 4u));
+    must(a.record(event));
+    run.check(event.query() == EventState::done, "the second is over at once");
+  }));
+  ASSERT_FALSE(late.findings.empty()) << late.report();
+  EXPECT_EQ(late.findings[0].kind, FindingKind::check);
 }
 
 TEST(Explore, AGateThatNobodyOpensIsFound) {
@@ -269,6 +330,8 @@ TEST(ExploreBounds, ProgressInterruptsAndTimeIsUp) {
   const Exploration interrupted = must(explore(options, one_question));
   EXPECT_THAT(interrupted.bounded_by, HasSubstr("interrupted"));
   EXPECT_EQ(interrupted.runs, 128u);
+  options.progress = [](const ExploreProgress&) -> bool { throw 1; };
+  EXPECT_THAT(must(explore(options, one_question)).bounded_by, HasSubstr("interrupted"));
   options.progress = {};
   options.time_limit = 0ns;
   EXPECT_THAT(must(explore(options, one_question)).bounded_by, HasSubstr("a time limit of 0 s"));

@@ -11,10 +11,10 @@ namespace thalweg::tool::scenario {
 namespace {
 
 // All in one function: what ends the run early drops the handles as well.
-ExploreProgram of_one_actor(const Scenario& scenario, const CallSites& sites) {
+ExploreProgram of_one_actor(const Scenario& scenario, const CallSites& sites, bool with_faults) {
   ExploreProgram program;
-  program.actors.push_back([&scenario, &sites](ExploreRun& run) {
-    const auto world = std::make_shared<World>(scenario, sites);
+  program.actors.push_back([&scenario, &sites, with_faults](ExploreRun& run) {
+    const auto world = std::make_shared<World>(scenario, sites, with_faults);
     world->create_all(run);
     world->perform(scenario.before, run);
     world->perform(scenario.actors.front(), run);
@@ -40,11 +40,11 @@ struct Present {
   }
 };
 
-ExploreProgram of_actors(const Scenario& scenario, const CallSites& sites) {
+ExploreProgram of_actors(const Scenario& scenario, const CallSites& sites, bool with_faults) {
   const auto present = std::make_shared<Present>();
   ExploreProgram program;
-  program.before = [present, &scenario, &sites](ExploreRun& run) {
-    present->world = std::make_shared<World>(scenario, sites);
+  program.before = [present, &scenario, &sites, with_faults](ExploreRun& run) {
+    present->world = std::make_shared<World>(scenario, sites, with_faults);
     present->world->create_all(run);
     present->perform(scenario.before, run);
   };
@@ -61,8 +61,9 @@ ExploreProgram of_actors(const Scenario& scenario, const CallSites& sites) {
 
 }  // namespace
 
-ExploreProgram program_of(const Scenario& scenario, const CallSites& sites) {
-  return scenario.actors.size() == 1 ? of_one_actor(scenario, sites) : of_actors(scenario, sites);
+ExploreProgram program_of(const Scenario& scenario, const CallSites& sites, bool with_faults) {
+  return scenario.actors.size() == 1 ? of_one_actor(scenario, sites, with_faults)
+                                     : of_actors(scenario, sites, with_faults);
 }
 
 }  // namespace thalweg::tool::scenario

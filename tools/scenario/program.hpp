@@ -11,6 +11,6 @@
 namespace thalweg::tool::scenario {
 
 // The scenario and the call sites outlive the program.
-ExploreProgram program_of(const Scenario& scenario, const CallSites& sites);
+ExploreProgram program_of(const Scenario& scenario, const CallSites& sites, bool with_faults);
 
 }  // namespace thalweg::tool::scenario

@@ -68,9 +68,10 @@ std::string values_text(std::span<const T> values) {
 
 }  // namespace
 
-World::World(const Scenario& scenario, const CallSites& sites)
+World::World(const Scenario& scenario, const CallSites& sites, bool with_faults)
     : scenario_(scenario),
       sites_(sites),
+      with_faults_(with_faults),
       streams_(scenario.streams.size()),
       buffers_(scenario.buffers.size()),
       events_(scenario.events.size()),
@@ -95,6 +96,9 @@ void World::create_all(ExploreRun& run) {
 
 void World::perform(const std::vector<Step>& steps, ExploreRun& run) {
   for (const Step& step : steps) {
+    // Gates are opened all the same: what waits there is not to hang.
+    const auto* const signal = std::get_if<Signal>(&step.what);
+    if (refused_ && (signal == nullptr || signal->stream)) continue;
     const Call call{step, run, sites_.at(step.line)};
     const Result<void> result =
         std::visit([&](const auto& what) { return perform(what, call); }, step.what);
@@ -106,18 +110,25 @@ void World::perform(const std::vector<Step>& steps, ExploreRun& run) {
 }
 
 void World::finish(ExploreRun& run) {
-  for (Pending& pending : pending_) {
+  // Looking at one may run host functions whose steps add others.
+  while (!pending_.empty()) {
+    Pending pending = std::move(pending_.front());
+    pending_.erase(pending_.begin());
     if (!pending.future.ready()) continue;
     const Result<void> result = pending.future.get();
     settle(*pending.step, result ? nullptr : &result.error(), run);
   }
-  pending_.clear();
 }
 
 void World::settle(const Step& step, const Error* error, ExploreRun& run) {
   const auto came = [error](const Outcome& outcome) {
     return outcome ? error != nullptr && error->kind() == *outcome : error == nullptr;
   };
+  if (with_faults_) {
+    // What comes behind a refusal would be refused for want of it.
+    if (error != nullptr && !std::exchange(refused_, true)) run.failed(*error);
+    return;
+  }
   const std::vector<Outcome>& allowed = step.outcomes;
   if (allowed.empty() ? came({}) : std::any_of(allowed.begin(), allowed.end(), came)) return;
   std::string claim = fmt::format("the step '{}' ", step.verb);
@@ -129,6 +140,7 @@ void World::settle(const Step& step, const Error* error, ExploreRun& run) {
 }
 
 void World::check(bool holds, const std::string& claim, const Call& call) {
+  if (with_faults_) return;
   call.run.check(holds, claim, call.site);
 }
 
@@ -138,7 +150,7 @@ std::string World::text_of(const Range& range) const {
 }
 
 World::AnyView World::view_of(const Range& range) const {
-  const Buffer& buffer = buffers_[range.buffer];
+  const Buffer buffer = buffers_[range.buffer];
   const bool bytes = scenario_.buffers[range.buffer].element == Element::u8;
   if (!buffer.valid()) return bytes ? AnyView(View<std::uint8_t>()) : View<std::uint32_t>();
   if (bytes) return View<std::uint8_t>(buffer, range.first, range.count);
@@ -148,7 +160,7 @@ World::AnyView World::view_of(const Range& range) const {
 Result<void> World::perform(const Fill& step, const Call& call) {
   return std::visit(
       [&]<class T>(const View<T>& to) {
-        return without_value(streams_[step.stream].fill(to, static_cast<T>(step.value), call.site));
+        return without_value(stream(step.stream).fill(to, static_cast<T>(step.value), call.site));
       },
       view_of(step.to));
 }
@@ -157,7 +169,7 @@ Result<void> World::perform(const Copy& step, const Call& call) {
   const AnyView from = view_of(step.from);
   return std::visit(
       [&]<class T>(const View<T>& to) {
-        return without_value(streams_[step.stream].copy(to, std::get<View<T>>(from), call.site));
+        return without_value(stream(step.stream).copy(to, std::get<View<T>>(from), call.site));
       },
       view_of(step.to));
 }
@@ -168,7 +180,7 @@ Result<void> World::perform(const Upload& step, const Call& call) {
         std::vector<T> values(step.to.count);
         for (std::size_t i = 0; i < values.size(); ++i)
           values[i] = static_cast<T>(step.values[step.values.size() == 1 ? 0 : i]);
-        return without_value(streams_[step.stream].upload(to, std::move(values), call.site));
+        return without_value(stream(step.stream).upload(to, std::move(values), call.site));
       },
       view_of(step.to));
 }
@@ -179,14 +191,14 @@ Result<void> World::perform(const Work& step, const Call& call) {
   if (step.kind == WorkKind::host) return submit_host(step, std::move(computation), call);
   if (step.kind == WorkKind::native) return submit_native(step, std::move(computation), call);
   return enqueue_raw(
-      streams_[step.stream].raw(), step.name,
+      stream(step.stream).raw(), step.name,
       [computation = std::move(computation)] { computation.run(); }, call.site);
 }
 
 Result<void> World::add_bytes(const std::vector<Range>& ranges, std::vector<Bytes>& bytes) const {
   for (const Range& range : ranges) {
     const BufferSpec& spec = scenario_.buffers[range.buffer];
-    const Buffer& buffer = buffers_[range.buffer];
+    const Buffer buffer = buffers_[range.buffer];
     if (!buffer.valid())
       return Error(ErrorKind::invalid_handle, fmt::format("There is no '{}' now.", spec.name));
     const std::uint64_t address = buffer.core()->address + range.first * size_of(spec.element);
@@ -209,14 +221,15 @@ Result<void> World::submit_host(const Work& step, Computation computation, const
   std::vector<AnyView> views;
   const auto view = [this](const Range& range) { return view_of(range); };
   Future<void> future = declare(step.declared, views, view, [&](Accesses accesses) {
-    return streams_[step.stream].host(
-        step.name, accesses,
-        [computation = std::move(computation), world = weak_from_this(), steps = &step.steps,
-         run = &call.run] {
-          computation.run();
-          if (const auto alive = world.lock()) alive->perform(*steps, *run);
-        },
-        call.site);
+    return stream(step.stream)
+        .host(
+            step.name, accesses,
+            [computation = std::move(computation), world = weak_from_this(), steps = &step.steps,
+             run = &call.run] {
+              computation.run();
+              if (const auto alive = world.lock()) alive->perform(*steps, *run);
+            },
+            call.site);
   });
   pending_.push_back({&call.step, std::move(future)});
   return {};
@@ -226,12 +239,14 @@ Result<void> World::submit_native(const Work& step, Computation computation, con
   std::vector<AnyView> views;
   const auto view = [this](const Range& range) { return view_of(range); };
   return declare(step.declared, views, view, [&](Accesses accesses) {
-    return without_value(streams_[step.stream].native(
-        accesses,
-        [computation = std::move(computation)](NativeHandle, std::span<const NativeBytes>) {
-          computation.run();
-        },
-        call.site));
+    return without_value(
+        stream(step.stream)
+            .native(
+                accesses,
+                [computation = std::move(computation)](NativeHandle, std::span<const NativeBytes>) {
+                  computation.run();
+                },
+                call.site));
   });
 }
 
@@ -239,7 +254,7 @@ Result<void> World::perform(const Touch& step, const Call& call) {
   std::vector<AnyView> views;
   const auto view = [this](const Range& range) { return view_of(range); };
   return declare(step.touches, views, view, [&](Accesses accesses) {
-    return without_value(streams_[step.stream].touch(accesses, call.site));
+    return without_value(stream(step.stream).touch(accesses, call.site));
   });
 }
 
@@ -271,37 +286,38 @@ Result<void> World::submit_kernel(const Work& step, const Call& call) {
         .run();
   });
   const Touches& touches = step.declared;
-  return without_value(streams_[step.stream].launch(
-      code, Grid(1, call.site), words_of(touches.reads, touches),
-      words_of(touches.updates, touches), words_of(touches.writes, touches)));
+  return without_value(stream(step.stream)
+                           .launch(code, Grid(1, call.site), words_of(touches.reads, touches),
+                                   words_of(touches.updates, touches),
+                                   words_of(touches.writes, touches)));
 }
 
 Result<void> World::perform(const Record& step, const Call& call) {
-  return streams_[step.stream].record(events_[step.event], call.site);
+  return stream(step.stream).record(event(step.event), call.site);
 }
 
 Result<void> World::perform(const WaitEvent& step, const Call& call) {
-  return streams_[step.stream].wait_event(events_[step.event], call.site);
+  return stream(step.stream).wait_event(event(step.event), call.site);
 }
 
 Result<void> World::perform(const WaitStream& step, const Call& call) {
-  return streams_[step.stream].wait(streams_[step.other], call.site);
+  return stream(step.stream).wait(stream(step.other), call.site);
 }
 
 Result<void> World::perform(const WaitTimeline& step, const Call& call) {
-  return streams_[step.stream].wait(timelines_[step.timeline], step.value, call.site);
+  return stream(step.stream).wait(timeline(step.timeline), step.value, call.site);
 }
 
 Result<void> World::perform(const Signal& step, const Call& call) {
-  const Timeline& timeline = timelines_[step.timeline];
-  if (step.stream) return streams_[*step.stream].signal(timeline, step.value, call.site);
+  const Timeline timeline = timelines_[step.timeline];
+  if (step.stream) return stream(*step.stream).signal(timeline, step.value, call.site);
   return timeline.signal(step.value, call.site);
 }
 
 Result<void> World::perform(const HostWait& step, const Call& call) {
   const Deadline deadline = deadline_of(step.deadline);
-  if (step.event) return events_[*step.event].wait(deadline, call.site);
-  return timelines_[*step.timeline].wait(step.value, deadline, call.site);
+  if (step.event) return event(*step.event).wait(deadline, call.site);
+  return timeline(*step.timeline).wait(step.value, deadline, call.site);
 }
 
 Result<void> World::perform(const Create& step, const Call& call) {
@@ -337,7 +353,7 @@ Result<void> World::create_stream(std::size_t index, const Call& call) {
 
 Result<void> World::create_buffer(std::size_t index, const Call& call) {
   const BufferSpec& spec = scenario_.buffers[index];
-  const Stream& home = streams_[spec.home];
+  const Stream home = streams_[spec.home];
   const std::uint64_t bytes = spec.count * size_of(spec.element);
   const AllocationOptions options{.tag = spec.name};
   if (!spec.host) {
@@ -384,7 +400,7 @@ void World::check_values(const Range& range, const Values& expect, const std::ve
 Result<void> World::perform(const Read& step, const Call& call) {
   return std::visit(
       [&]<class T>(const View<T>& from) -> Result<void> {
-        auto future = streams_[step.stream].read(from, call.site);
+        auto future = stream(step.stream).read(from, call.site);
         // What is refused is known at once, and so are values that are there by now.
         if (!step.wait && !future.ready()) return {};
         THALWEG_TRY_ASSIGN(const std::vector<T> found,
@@ -416,12 +432,12 @@ Result<void> World::perform(const Map& step, const Call& call) {
 
 Result<void> World::perform(const Synchronize& step, const Call& call) {
   const Deadline deadline = deadline_of(step.deadline);
-  if (step.stream) return streams_[*step.stream].synchronize(deadline, call.site);
+  if (step.stream) return stream(*step.stream).synchronize(deadline, call.site);
   return call.run.device().synchronize(deadline, call.site);
 }
 
 Result<void> World::perform(const Query& step, const Call& call) {
-  const EventState state = events_[step.event].query();
+  const EventState state = event(step.event).query();
   if (step.expect.empty()) return {};
   std::string expected;
   for (const EventState allowed : step.expect)

@@ -26,7 +26,9 @@ namespace thalweg::tool::scenario {
 
 class World : public std::enable_shared_from_this<World> {
  public:
-  World(const Scenario& scenario, const CallSites& sites);
+  // `with_faults`: calls may be refused. The first that is ends the program, and what it expects of
+  // answers and values is not checked.
+  World(const Scenario& scenario, const CallSites& sites, bool with_faults);
 
   // What is not declared to come later, in the order of the file.
   void create_all(ExploreRun& run);
@@ -88,6 +90,11 @@ class World : public std::enable_shared_from_this<World> {
   void check(bool holds, const std::string& claim, const Call& call);
   void settle(const Step& step, const Error* error, ExploreRun& run);
 
+  // Handles of one's own: a step of somebody else may drop the ones here during the call.
+  Stream stream(std::size_t index) const { return streams_[index]; }
+  Event event(std::size_t index) const { return events_[index]; }
+  Timeline timeline(std::size_t index) const { return timelines_[index]; }
+
   AnyView view_of(const Range& range) const;
   View<std::uint32_t> words_of(const std::vector<Range>& ranges, const Touches& among) const;
   Result<Computation> computation_of(const Work& step) const;
@@ -96,6 +103,8 @@ class World : public std::enable_shared_from_this<World> {
 
   const Scenario& scenario_;
   const CallSites& sites_;
+  const bool with_faults_;
+  bool refused_ = false;
 
   // As many as are declared; one that is dropped, or not there yet, is an invalid handle.
   std::vector<Stream> streams_;

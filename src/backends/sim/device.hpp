@@ -101,10 +101,7 @@ class Backend {
   }
   static Result<Serial> wait_for(Stream& stream, Stream& source, Serial serial);
   static Result<Fence> fence(Stream::Signal signal) { return Stream::fence(signal); }
-  static void announce(Stream& stream) noexcept {
-    Queue& queue = stream.queue();
-    queue.world().announce(queue);
-  }
+  static void announce(Stream& stream) noexcept { stream.queue().world().announce(); }
   static bool close_idle(Stream& stream) noexcept {
     Queue& queue = stream.queue();
     return queue.world().close_idle(queue);

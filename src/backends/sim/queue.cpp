@@ -26,6 +26,7 @@ void Op::clear() noexcept {
   time.reset();
   completion.reset();
   stop = {};
+  touches_program = false;
   fails = 0;
 }
 

@@ -91,6 +91,9 @@ struct Op {
   std::stop_token stop;
   std::uint64_t fails = 0;  // The number of the fault that says so; 0: none does.
 
+  // Uses memory that the program brought, or reads what it lent.
+  bool touches_program = false;
+
   Op() = default;
   Op(const Op&) = delete;
   Op& operator=(const Op&) = delete;

@@ -156,19 +156,9 @@ void World::note_caller(Site site) noexcept {
   caller_ = {site, ++callers_};
 }
 
-void World::announce(Queue& queue) noexcept {
-  if (!options_.explored) {
-    turn({});
-    return;
-  }
-  // What a host function does is seen by the program without a call.
-  {
-    const Lock lock(mutex_);
-    const auto& pending = queue.state.pending;
-    if (pending.empty() || !pending.back()->runs_program()) return;
-  }
-  turn({});
-}
+// The task may be over before the call comes back: what it did to memory of the program's, or by
+// code of the program's, is then seen without another call.
+void World::announce() noexcept { turn({}); }
 
 World::Went World::go_on(const Until& until) noexcept {
   // The device may end with a task that runs here.
@@ -249,7 +239,13 @@ Process World::choose() {
     const auto behind = std::find_if(ready_.begin(), ready_.end(),
                                      [](Process process) { return process >= kCallbacks; });
     const bool again = std::find(ready_.begin(), ready_.end(), last_) != ready_.end();
-    chosen = behind != ready_.end() ? *behind : again ? last_ : ready_.front();
+    const auto next = std::find_if(ready_.begin(), ready_.end(),
+                                   [this](Process process) { return process > last_; });
+    // Beyond the limit everybody comes in turn: one may poll for what another does.
+    chosen = behind != ready_.end()                ? *behind
+             : again && !over_limit_               ? last_
+             : over_limit_ && next != ready_.end() ? *next
+                                                   : ready_.front();
   }
   last_ = chosen;
   ++steps_;

@@ -29,6 +29,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -125,6 +126,9 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
 
   // By submission, the actor who made it.
   const std::vector<std::uint16_t>& submitters() const noexcept { return submitters_; }
+
+  // The first submission that came from inside a task or a callback; the greatest number: none did.
+  std::uint64_t nested_from() const noexcept { return nested_from_; }
   Faults& faults() noexcept { return options_.faults; }
 
   // What was refused, and tasks that failed because a fault said so.
@@ -169,7 +173,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
 
   // The end of what is enqueued, and whether a fault keeps the fence from passing.
   std::pair<order::Point, bool> record_fence(Queue& queue) noexcept;
-  void announce(Queue& queue) noexcept;
+  void announce() noexcept;
 
   Result<void> wait(order::Point point, Deadline deadline);
   Result<void> wait(neutral::Timeline& timeline, std::uint64_t value, Deadline deadline);
@@ -299,6 +303,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   Op& take_op();
   Op& enqueue(Queue& queue, neutral::TaskKind kind, std::string_view name,
               std::source_location site);
+  bool in_arena(const std::byte* bytes) const noexcept;
   void copy_task(Op& op, const neutral::Task& task);
   void add_waits(Queue& queue, Op& op);
   void learn(const VectorClock* clock);
@@ -408,6 +413,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::size_t reported_to_sink_ = 0;
   std::vector<Output> outputs_;
   std::vector<std::uint16_t> submitters_;
+  std::uint64_t nested_from_ = std::numeric_limits<std::uint64_t>::max();
   std::uint64_t observed_ = 0;
   Trace* trace_ = nullptr;
 

@@ -153,6 +153,13 @@ Op& World::take_op() {
 
 void World::release(Op* op) noexcept { free_ops_.push_back(op); }
 
+// Whether the bytes are a simulated device's.
+bool World::in_arena(const std::byte* bytes) const noexcept {
+  const auto address = reinterpret_cast<std::uint64_t>(bytes);
+  return std::any_of(arenas_.begin(), arenas_.end(),
+                     [address](const Arena* arena) { return arena->contains(address); });
+}
+
 void World::copy_task(Op& op, const neutral::Task& task) {
   for (const Access& access : task.accesses) {
     const auto known = allocations_.find(access.allocation->id.value);
@@ -171,6 +178,10 @@ void World::copy_task(Op& op, const neutral::Task& task) {
     op.host_target = task.host_target;
     op.host_pitch = task.host_pitch;
   }
+  op.touches_program =
+      std::any_of(op.accesses.begin(), op.accesses.end(),
+                  [](const OpAccess& access) { return access.owner == 0 && access.rows != 0; }) ||
+      (task.kind == Kind::upload && !in_arena(task.host_source));
   if (task.kind == Kind::wait || task.kind == Kind::signal) {
     op.timeline = Ref<neutral::Timeline>::share(task.timeline);
     op.timeline_value = task.value;
@@ -220,6 +231,8 @@ Op& World::enqueue(Queue& queue, Kind kind, std::string_view what, std::source_l
   op.order = submissions_++;
   op.actor = me();
   if (options_.explored) submitters_.push_back(op.actor);
+  // Its place among the submissions of others is a choice of its own.
+  if (running_op_ != nullptr || in_callback_) nested_from_ = std::min(nested_from_, op.order);
   op.knows = knowledge();
   op.knows.join(gone_);
   // Whoever enqueues from inside a task does so before the task's end.
@@ -280,7 +293,7 @@ void World::append_raw(Queue& queue, std::string_view what, UniqueFunction work,
     if (trace_ != nullptr) record_submit(queue, op);
     moved();
   }
-  announce(queue);
+  announce();
 }
 
 std::pair<order::Point, bool> World::record_fence(Queue& queue) noexcept {
@@ -367,7 +380,8 @@ void World::note_effects(const Queue& queue, const Op& op) {
   effects_.clear();
   effects_.process = queue.process();
   effects_.done = {queue.process(), op.user->position};
-  effects_.program = op.runs_program();
+  // Memory of the program's is like code of its: it looks there without a call.
+  effects_.program = op.runs_program() || op.touches_program;
   effects_.any_bytes = op.runs_program();
   // What the end of a stream gives back, the host may take.
   effects_.pools = op.kind == Kind::last && live_actors_ != 0;

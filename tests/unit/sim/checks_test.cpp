@@ -292,7 +292,7 @@ TEST(SimChecks, AnElementThatAnOut2DLeavesIsFound) {
 TEST(SimChecks, ContentsThatDependOnTheScheduleAreFound) {
   const Finding finding = only_finding({}, [](ExploreRun& run) {
     const auto next = std::make_shared<std::uint32_t>(0);
-    const auto take = [&run, next](const Stream& stream) {
+    const auto take = [next](const Stream& stream) {
       const auto word = must(Words::create(stream, 1));
       static_cast<void>(stream.host("take", {writes(word)},
                                     [next, memory = device_span(word)] { memory[0] = ++*next; }));
