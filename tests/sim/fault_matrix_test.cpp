@@ -85,7 +85,8 @@ TEST(FaultMatrix, ProgramsOfTheOracleGoOnAfterEveryRefusal) {
     return !HasFailure();
   });
   print(sum);
-  if (HasFailure()) return;
+  // A shorter run of the tests does not come to every site.
+  if (HasFailure() || scaled(12) < 12) return;
   for (const auto& [site, count] : sum) {
     EXPECT_GT(count.runs, 0u) << site;
     const bool silent = site == "fence" || site == "never" || site == "slow";

@@ -229,7 +229,8 @@ TEST(RandomPrograms, BeyondItsBoundsAMapOrdersMoreAndNeverLess) {
   Outcome outcome;
   for (const bool passing : {false, true}) run({200, passing, 600, 150}, 30, outcome);
   EXPECT_EQ(outcome.sum.wrong(), 0U) << outcome.first_bad;
-  EXPECT_GT(outcome.sum.foreign, 0U);
+  // A shorter run of the tests may not come to it.
+  if (scaled(30) >= 30) EXPECT_GT(outcome.sum.foreign, 0U);
 }
 
 #if defined(THALWEG_TEST_HOOKS)
