@@ -576,7 +576,9 @@ backend::DriverCounters World::counters() const noexcept {
 void World::call_later(UniqueFunction function) noexcept {
   const Lock lock(mutex_);
   callbacks_.push_back({std::move(function), knowledge_at_end_});
-  if (noting_) effects_.enqueued.push_back({kCallbacks, ++callbacks_added_});
+  // Counted whether it is noted or not, as run_callback() counts.
+  ++callbacks_added_;
+  if (noting_) effects_.enqueued.push_back({kCallbacks, callbacks_added_});
   moved();
 }
 
