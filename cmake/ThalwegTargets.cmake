@@ -9,6 +9,12 @@ function(thalweg_own_code target)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:thalweg_warnings>)
 endfunction()
 
+# Compiles `target`, which takes longer to build than to run, as THALWEG_TEST_FLAGS says.
+function(thalweg_build_quickly target)
+  separate_arguments(flags UNIX_COMMAND "${THALWEG_TEST_FLAGS}")
+  target_compile_options(${target} PRIVATE ${flags})
+endfunction()
+
 # Gives `target`, a test or a benchmark, the private headers, and the library with its private
 # symbols: a shared library hides them, so its sources are then linked a second time, as an archive.
 function(thalweg_use_internals target)

@@ -126,7 +126,7 @@ CLI::App* ExploreArguments::add_to(CLI::App& app) {
                    "(default: exhaustive)")
       ->type_name("NAME");
   explore->add_flag("--no-reduce", no_reduce, "exhaustive: leave out nothing, for comparing");
-  add("--seed", seed, "random, priorities: where the choices come from (default: 1)");
+  add("--seed", seed, "random, priorities, --faults: where the choices come from (default: 1)");
   add("--runs", runs, "At most so many runs (default: 100000)");
   add("--steps", steps, "Of one run, at most so many choices (default: 10000)");
   add("--preemptions", preemptions, "exhaustive: at most so many switches from who could go on");
@@ -165,6 +165,28 @@ Result<void> ExploreArguments::read_search() {
   return {};
 }
 
+// An option that the search would take no notice of.
+Result<void> ExploreArguments::check_search() const {
+  const Search chosen = command.options.search;
+  const bool exhaustive = chosen == Search::exhaustive && !faults;
+  const bool replay = chosen == Search::replay;
+  const auto refuse = [](bool given, std::string_view option, std::string_view owner) {
+    return given ? Result<void>(refused(fmt::format("{} is for {} only.", option, owner)))
+                 : Result<void>();
+  };
+  if (!exhaustive) {
+    THALWEG_TRY(refuse(no_reduce, "--no-reduce", "--search=exhaustive"));
+    THALWEG_TRY(refuse(!preemptions.empty(), "--preemptions", "--search=exhaustive"));
+  }
+  if (exhaustive || replay)
+    THALWEG_TRY(
+        refuse(!seed.empty(), "--seed", "--search=random, --search=priorities and --faults"));
+  if (chosen != Search::priorities)
+    THALWEG_TRY(refuse(!changes.empty(), "--changes", "--search=priorities"));
+  THALWEG_TRY(refuse_together(replay, "--schedule", !runs.empty(), "--runs"));
+  return refuse_together(replay, "--schedule", !time_limit.empty(), "--time-limit");
+}
+
 Result<void> ExploreArguments::check_faults() const {
   for (const auto& [given, name] : std::initializer_list<std::pair<bool, std::string_view>>{
            {schedule->count() > 0, "--schedule"},
@@ -189,6 +211,7 @@ Result<ExploreCommand> ExploreArguments::parsed() && {
   ExploreOptions& options = command.options;
   THALWEG_TRY(check_faults());
   THALWEG_TRY(read_search());
+  THALWEG_TRY(check_search());
   THALWEG_TRY(read_number(seed, "--seed", 0, kU64Max, options.seed));
   THALWEG_TRY(read_number(runs, "--runs", 1, kRunsMax, options.runs_max));
   THALWEG_TRY(read_number(steps, "--steps", 1, kStepsMax, options.steps_max));

@@ -45,6 +45,7 @@ struct ExploreArguments {
 
  private:
   Result<void> read_search();
+  Result<void> check_search() const;
   Result<void> check_faults() const;
 };
 

@@ -164,11 +164,9 @@ Result<int> explore_schedules(ExploreCommand& command, const ExploreProgram& pro
   ticker.clear();
   note_interruption(result);
   const bool found = !result.findings.empty();
-  // "-" lets the host go on, as an empty schedule does; an empty option cannot be typed.
-  const std::string schedule = result.schedule.empty() ? "-" : result.schedule;
-  const std::string repeat =
-      found ? fmt::format("thalweg explore {} --schedule='{}'", shell_word(command.file), schedule)
-            : "";
+  const std::string repeat = found ? fmt::format("thalweg explore {} --schedule='{}'",
+                                                 shell_word(command.file), result.schedule)
+                                   : "";
   THALWEG_TRY(write_file(command.svg, lanes_svg(result.trace)));
   THALWEG_TRY(write_file(command.trace, to_text(result.trace)));
   THALWEG_TRY(print(command.json ? json_of(command, result, repeat)

@@ -68,8 +68,8 @@ class ExploreRun {
   // The device of this run. It ends with the run: the program keeps no handle to it.
   virtual const Device& device() const noexcept = 0;
 
-  // One more simulated device of this run; `name` as in Device::open. Devices of other backends do
-  // not take part.
+  // One more simulated device of this run; `name` as in Device::open, without faults and copy
+  // engines, which are the run's. Devices of other backends do not take part.
   virtual Result<Device> open(std::string_view name,
                               std::source_location site = std::source_location::current()) = 0;
 
@@ -83,7 +83,8 @@ class ExploreRun {
   // Something that the program saw, as the answer of a query: a part of the run's outcome.
   virtual void observe(std::uint64_t value) = 0;
 
-  // The number of this run. The sequential one is 0.
+  // The number of this run. 0 is also that of the sequential run, which an exhaustive search makes
+  // first, to hold the others against, and does not count.
   virtual std::uint64_t index() const noexcept = 0;
 
  protected:
@@ -110,7 +111,8 @@ struct ExploreProgress {
 };
 
 struct ExploreOptions {
-  // A simulated device, as in Device::open: "sim?memory=64MiB&copy_engines=2".
+  // A simulated device, as in Device::open: "sim?memory=64MiB&copy_engines=2". Its faults happen in
+  // every run; its seed is not used: `search` makes the choices.
   std::string device = "sim";
   Search search = Search::exhaustive;
 
@@ -123,13 +125,16 @@ struct ExploreOptions {
   // priorities: changes of priority in a run.
   unsigned changes = 3;
 
-  // Bounds. What is left out because of one is said in `Exploration::bounded_by`.
+  // Bounds. An option that the search takes no notice of is refused: preemptions_max, reduce and
+  // schedule where they are not marked for it. What is left out because of one is said in
+  // `Exploration::bounded_by`.
   std::uint64_t runs_max = 100'000;         // At least 1.
   std::uint64_t steps_max = 10'000;         // Of one run, from which on nothing is chosen.
   std::optional<unsigned> preemptions_max;  // exhaustive: switches from who could go on.
   std::optional<std::chrono::nanoseconds> time_limit;  // By the machine's clock.
 
-  // replay: what Exploration::schedule gave.
+  // replay: what Exploration::schedule gave. When the run cannot follow it, `bounded_by` says
+  // where.
   std::string schedule;
 
   // Ends with the first run that has a finding. Off: goes on, and keeps the first of each kind.
@@ -163,7 +168,9 @@ struct Exploration {
   std::vector<Finding> findings;
   std::optional<std::uint64_t> finding_run;  // The number of that run.
 
-  // Choices of that run, minimised: "h2 s0 h s1x3". Replayed by ExploreOptions::schedule.
+  // Choices of that run, minimised: "h s0x3 s1 -". `h` is the host, `h1` the second actor, `s0` the
+  // stream that was made first, `cb` a callback, `-` the first who can; x3 makes a choice three
+  // times. Empty without a finding. Replayed by ExploreOptions::schedule.
   std::string schedule;
   std::uint64_t minimising_runs = 0;
 
@@ -202,7 +209,7 @@ THALWEG_EXPORT std::string lanes_svg(const Trace& trace);
 // The program goes on after an error, or ends without one of its own: it calls neither exit() nor
 // must(). What it opens by ExploreRun::open has no part in the check of memory.
 struct FaultMatrixOptions {
-  std::string device = "sim";  // A fault in the name is not used.
+  std::string device = "sim";  // Without faults. A seed is not used.
   std::uint64_t seed = 1;
   unsigned schedules = 1;
 

@@ -25,6 +25,29 @@ Error refused(std::string text, std::source_location site) {
   return Error(ErrorKind::invalid_argument, std::move(text), site);
 }
 
+// An option that would do nothing is refused as well: whoever sets it expects something of it.
+Result<void> check_options(const ExploreOptions& options, std::source_location site) {
+  if (options.search > Search::replay)
+    return refused(fmt::format("{} is no kind of search.", static_cast<unsigned>(options.search)),
+                   site);
+  if (options.runs_max == 0 || options.steps_max == 0)
+    return refused("runs_max and steps_max of an exploration are at least 1.", site);
+  if (options.time_limit && options.time_limit->count() < 0)
+    return refused(fmt::format("The time limit of an exploration is {} ns; it is at least 0.",
+                               options.time_limit->count()),
+                   site);
+  if (options.search == Search::replay && options.schedule.empty())
+    return refused("A replay has no schedule; `-` is the one without a choice.", site);
+  const bool exhaustive = options.search == Search::exhaustive;
+  if (options.search != Search::replay && !options.schedule.empty())
+    return refused("A schedule is given to a search that is no replay.", site);
+  if (!exhaustive && options.preemptions_max)
+    return refused("preemptions_max is given to a search that is not exhaustive.", site);
+  if (!exhaustive && !options.reduce)
+    return refused("reduce is switched off for a search that is not exhaustive.", site);
+  return {};
+}
+
 std::uint64_t mixed(std::uint64_t seed, std::uint64_t index) noexcept {
   return sim::Random(seed * 0x9e3779b97f4a7c15u + index).next();
 }
@@ -98,12 +121,23 @@ class Explorer {
     THALWEG_TRY_ASSIGN(RunResult run, run_once(setup(false), [this](const sim::World&) {
                          return next_schedule();
                        }));
+    if (options_.search == Search::replay) note_misfit(run);
     steps_expected_ = std::max<std::uint64_t>(steps_expected_, run.choices.size());
     THALWEG_TRY(compare(run));
     THALWEG_TRY(take(std::move(run)));
-    if (options_.search == Search::replay) end("");
+    if (options_.search == Search::replay) end(misfit_);
     if (options_.search == Search::exhaustive && !ended_) go_on_searching();
     return {};
+  }
+
+  // A schedule of another program, or of this one before it was changed.
+  void note_misfit(const RunResult& run) {
+    const std::size_t fits = fitting(replayed_, run.choices);
+    if (fits == replayed_.size()) return;
+    misfit_ =
+        fmt::format("one run, which does not follow the schedule: choice {} of {}, `{}`, {}",
+                    fits + 1, replayed_.size(), to_text({replayed_[fits]}),
+                    fits < run.choices.size() ? "could not be made" : "comes after the run's end");
   }
 
   void go_on_searching() {
@@ -232,6 +266,7 @@ class Explorer {
   std::uint64_t steps_expected_ = 1;
   std::set<std::uint64_t> outcomes_;
   Choices choices_;
+  std::string misfit_;
   bool ended_ = false;
   bool over_limit_ = false;
 };
@@ -243,11 +278,8 @@ Result<Exploration> explore(const ExploreOptions& options, const ExploreProgram&
                             std::source_location site) {
   using namespace explore_detail;
   THALWEG_TRY(check_program(program, site));
-  THALWEG_TRY_ASSIGN(sim::Settings settings, settings_of(options.device, site));
-  if (options.runs_max == 0 || options.steps_max == 0)
-    return refused("runs_max and steps_max of an exploration are at least 1.", site);
-  if (options.search != Search::replay && !options.schedule.empty())
-    return refused("A schedule is given to a search that is no replay.", site);
+  THALWEG_TRY_ASSIGN(sim::Settings settings, settings_of(options.device, {}, site));
+  THALWEG_TRY(check_options(options, site));
   THALWEG_TRY_ASSIGN(Choices replayed, choices_from(options.schedule, site));
   return Explorer(options, program, std::move(settings), std::move(replayed)).explore();
 }

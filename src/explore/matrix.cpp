@@ -109,7 +109,7 @@ Result<FaultMatrix> explore_faults(const FaultMatrixOptions& options, const Expl
                                    std::source_location site) {
   using namespace explore_detail;
   THALWEG_TRY(check_program(program, site));
-  THALWEG_TRY_ASSIGN(sim::Settings settings, settings_of(options.device, site));
+  THALWEG_TRY_ASSIGN(sim::Settings settings, settings_of(options.device, {"faults"}, site));
   if (options.runs_max == 0)
     return Error(ErrorKind::invalid_argument, "runs_max of a fault matrix is at least 1.", site);
   return Matrix(options, program, std::move(settings)).run();

@@ -18,6 +18,18 @@ std::string findings_text(const std::vector<Finding>& findings) {
   return text;
 }
 
+std::string counted(std::uint64_t count, std::string_view what) {
+  return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
+}
+
+std::string schedule_text(const std::string& schedule) {
+  return fmt::format(
+      "schedule `{}`: who goes on at each choice (h the host, s0 the first stream, cb a callback, "
+      "- "
+      "the first who can)",
+      schedule);
+}
+
 std::string searched_text(bool complete, const std::string& bounded_by) {
   return complete ? "complete" : fmt::format("not complete: ended by {}", bounded_by);
 }
@@ -25,26 +37,28 @@ std::string searched_text(bool complete, const std::string& bounded_by) {
 }  // namespace
 
 std::string Exploration::report() const {
-  std::string text =
-      fmt::format("{} runs{}, {} steps, {} in the longest; {} outcomes; {}\n", runs,
-                  redundant == 0 ? "" : fmt::format(" ({} redundant)", redundant), steps, steps_max,
-                  outcomes.size(), searched_text(complete, bounded_by));
+  std::string text = fmt::format(
+      "{}{}, {}, {} in the longest; {}; {}\n", counted(runs, "run"),
+      redundant == 0 ? "" : fmt::format(" ({} redundant)", redundant), counted(steps, "step"),
+      steps_max, counted(outcomes.size(), "outcome"), searched_text(complete, bounded_by));
   if (findings.empty()) return text + "no finding\n";
   text += findings_text(findings);
-  fmt::format_to(std::back_inserter(text), "first in run {}; schedule `{}`\n", *finding_run,
-                 schedule);
+  fmt::format_to(std::back_inserter(text), "first in run {}; {}\n", *finding_run,
+                 schedule_text(schedule));
   if (!trace.empty()) text += lanes_text(trace);
   return text;
 }
 
 std::string FaultMatrix::report() const {
-  std::string text = fmt::format("{} runs; {}\n", runs, searched_text(complete, bounded_by));
+  std::string text =
+      fmt::format("{}; {}\n", counted(runs, "run"), searched_text(complete, bounded_by));
   for (const FaultSiteCount& site : sites)
     fmt::format_to(std::back_inserter(text), "{:<14} {:>6} calls {:>6} runs {:>6} errors\n",
                    site.site, site.calls, site.runs, site.errors);
   if (findings.empty()) return text + "no finding\n";
   text += findings_text(findings);
-  return text + fmt::format("with fault {}; schedule `{}`\n", fault, schedule);
+  return text + fmt::format("with {}; {}\n", fault.empty() ? "no fault" : "fault " + fault,
+                            schedule_text(schedule));
 }
 
 }  // namespace thalweg

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <set>
 
+#include "explore/settings.hpp"
 #include "thalweg/runtime/open.hpp"
 #include "thalweg/thalweg.hpp"
 
@@ -37,11 +38,8 @@ class Run final : public ExploreRun {
   std::uint64_t index() const noexcept override { return setup_.index; }
 
   Result<Device> open(std::string_view name, std::source_location site) override {
-    THALWEG_TRY_ASSIGN(const device_name::DeviceName parsed, device_name::parse_name(name, site));
-    if (parsed.backend != "sim")
-      return Error(ErrorKind::invalid_argument,
-                   fmt::format("`{}` is no simulated device: only those take part.", name), site);
-    THALWEG_TRY_ASSIGN(const sim::Settings settings, sim::apply(parsed, {}, site));
+    THALWEG_TRY_ASSIGN(const sim::Settings settings,
+                       settings_of(name, {"faults", "copy_engines"}, site));
     return open_in(world_, name, settings, site);
   }
 

@@ -41,6 +41,7 @@ std::optional<Process> process_of(std::string_view text) {
 }  // namespace
 
 std::string to_text(const Choices& choices) {
+  if (choices.empty()) return word(sim::kNobody);
   std::string text;
   for (std::size_t i = 0; i != choices.size();) {
     std::size_t end = i + 1;
@@ -64,11 +65,11 @@ Result<Choices> choices_from(std::string_view text, std::source_location site) {
     const auto process = process_of(item.substr(0, cross));
     const auto times = cross == std::string_view::npos ? std::optional<std::uint64_t>(1)
                                                        : number(item.substr(cross + 1));
-    if (!process || !times || *times > kTimesMax - choices.size())
+    if (!process || !times || *times == 0 || *times > kTimesMax - choices.size())
       return Error(ErrorKind::invalid_argument,
                    fmt::format("`{}` is no choice of a schedule: h, h1 .. h15, cb, s0 ... and -, "
-                               "with x and a number behind it for a repetition, are; at most {} "
-                               "in all.",
+                               "with x and a number from 1 on behind it for a repetition, are; "
+                               "at most {} in all.",
                                item, kTimesMax),
                    site);
     choices.insert(choices.end(), *times, *process);
@@ -82,8 +83,15 @@ std::size_t Replay::choose(std::span<const Process> ready, Process) {
   if (wanted == sim::kNobody) return 0;
   const auto found = std::find(ready.begin(), ready.end(), wanted);
   if (found != ready.end()) return static_cast<std::size_t>(found - ready.begin());
-  exact_ = false;
   return 0;
+}
+
+std::size_t fitting(const Choices& replayed, const Choices& made) noexcept {
+  std::size_t fits = 0;
+  while (fits != replayed.size() &&
+         (replayed[fits] == sim::kNobody || (fits < made.size() && replayed[fits] == made[fits])))
+    ++fits;
+  return fits;
 }
 
 std::size_t Sequential::choose(std::span<const Process> ready, Process last) {

@@ -61,14 +61,13 @@ class Replay final : public sim::Schedule {
   explicit Replay(const Choices& choices) noexcept : choices_(choices) {}
   std::size_t choose(std::span<const Process> ready, Process last) override;
 
-  // Whether every choice could be made.
-  bool exact() const noexcept { return exact_; }
-
  private:
   const Choices& choices_;
   std::size_t next_ = 0;
-  bool exact_ = true;
 };
+
+// How many choices of a replayed schedule, from its start, are those of the run.
+std::size_t fitting(const Choices& replayed, const Choices& made) noexcept;
 
 // Each task runs before the host goes on. Of several actors the one goes on whose submission is the
 // next in `submitters`, which another run gave; without it, the one that went last.

@@ -4,6 +4,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "backends/sim/effects.hpp"
 #include "thalweg/base/no_wait.hpp"
 
@@ -37,13 +39,22 @@ Result<void> check_program(const ExploreProgram& program, std::source_location s
   return {};
 }
 
-Result<sim::Settings> settings_of(std::string_view device, std::source_location site) {
+Result<sim::Settings> settings_of(std::string_view device,
+                                  std::initializer_list<std::string_view> left_out,
+                                  std::source_location site) {
   THALWEG_TRY_ASSIGN(const device_name::DeviceName name, device_name::parse_name(device, site));
   if (name.backend != "sim")
     return Error(ErrorKind::invalid_argument,
                  fmt::format("Device `{}` is of backend `{}`; only simulated ones are explored.",
                              device, name.backend),
                  site);
+  for (const auto& [option, value] : name.options)
+    if (std::find(left_out.begin(), left_out.end(), option) != left_out.end())
+      return Error(ErrorKind::invalid_argument,
+                   fmt::format("Device `{}` has the option `{}`, which is the exploration's here, "
+                               "not the device's.",
+                               device, option),
+                   site);
   return sim::apply(name, {}, site);
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <source_location>
 #include <string_view>
 
@@ -13,8 +14,11 @@
 
 namespace thalweg::explore_detail {
 
-// Errors: invalid_argument, when the name is not one of a simulated device.
-Result<sim::Settings> settings_of(std::string_view device, std::source_location site);
+// `device` without `left_out`, options that are no business of the device's here.
+// Errors: invalid_argument, when the name is not one of a simulated device, or has one of these.
+Result<sim::Settings> settings_of(std::string_view device,
+                                  std::initializer_list<std::string_view> left_out,
+                                  std::source_location site);
 
 // What the program's function says; one that throws says no.
 bool go_on(const std::function<bool(const ExploreProgress&)>& progress,

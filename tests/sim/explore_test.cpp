@@ -278,6 +278,8 @@ TEST(Explore, AHandleThatIsKeptIsALeak) {
 TEST(Explore, AnotherDeviceTakesPart) {
   const Exploration result = must(explore({}, [](ExploreRun& run) {
     const Device other = must(run.open("sim?memory=1MiB"));
+    for (const char* name : {"cpu", "sim?faults=copy:1", "sim?copy_engines=1"})
+      EXPECT_EQ(run.open(name).error().kind(), ErrorKind::invalid_argument) << name;
     const Stream here = must(Stream::create(run.device()));
     const Stream there = must(Stream::create(other));
     const Block from = must(Block::create(here, 4));
@@ -354,8 +356,15 @@ TEST(ExploreRefuses, WhatMakesNoSense) {
   EXPECT_THAT(message({.device = "cpu"}, program), HasSubstr("only simulated ones"));
   EXPECT_THAT(message({.device = "sim?speed=3"}, program), HasSubstr("no option `speed`"));
   EXPECT_THAT(message({.runs_max = 0}, program), HasSubstr("at least 1"));
+  EXPECT_THAT(message({.search = static_cast<Search>(9)}, program), HasSubstr("9 is no kind"));
+  EXPECT_THAT(message({.time_limit = -1ns}, program), HasSubstr("-1 ns"));
+  EXPECT_THAT(message({.search = Search::random, .preemptions_max = 3}, program),
+              HasSubstr("preemptions_max"));
+  EXPECT_THAT(message({.search = Search::priorities, .reduce = false}, program),
+              HasSubstr("reduce"));
   EXPECT_THAT(message({.schedule = "h"}, program), HasSubstr("no replay"));
-  for (const char* schedule : {"x", "h99", "s", "hx", "hx0x", "h x3", "s0x99999999", "\n"})
+  EXPECT_THAT(message({.search = Search::replay}, program), HasSubstr("has no schedule"));
+  for (const char* schedule : {"x", "h99", "s", "hx", "hx0x", "h x3", "s0x99999999", "s0x0", "\n"})
     EXPECT_THAT(message({.search = Search::replay, .schedule = schedule}, program),
                 HasSubstr("no choice of a schedule"))
         << schedule;

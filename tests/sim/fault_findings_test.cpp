@@ -3,6 +3,7 @@
 // What the fault matrix finds: programs that deal badly with a refusal, and bugs planted in the
 // runtime's own ways out. Each is found under its name; the program beside it is clean.
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -17,6 +18,7 @@
 namespace thalweg::test {
 namespace {
 
+using ::testing::HasSubstr;
 using Block = Array<std::uint32_t>;
 using Function = std::function<void(ExploreRun&)>;
 
@@ -197,6 +199,10 @@ TEST(FaultFindings, TheMatrixEndsWhereItIsTold) {
   EXPECT_EQ(interrupted.bounded_by, "it was interrupted");
   options.progress = {};
   EXPECT_EQ(must(explore_faults(options, program)).bounded_by, "");
+  // The matrix brings the faults and the choices.
+  options.device = "sim?faults=alloc:1";
+  EXPECT_THAT(std::string(explore_faults(options, program).error().message()),
+              HasSubstr("option `faults`"));
 }
 
 }  // namespace

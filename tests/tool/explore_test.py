@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import select
 import shlex
 import signal
@@ -65,6 +66,8 @@ def with_steps(*steps: str) -> str:
     """A scenario whose steps have a line each, from STEP_LINE on."""
     return HEAD + ",\n".join(steps) + "\n]\n}\n"
 
+PROGRESS_LINE = re.compile(rb"^thalweg: \d+ runs, \d+ findings?, [\d.]+ s\n", re.M)
+
 
 class ExploreTest(unittest.TestCase):
     def setUp(self) -> None:
@@ -91,7 +94,9 @@ class ExploreTest(unittest.TestCase):
 
     def json_of(self, *arguments: str | Path, code: int) -> dict:
         done = self.explore(*arguments, "--json")
-        self.assertEqual((done.returncode, done.stderr), (code, b""))
+        # What takes long tells how far it is, every few seconds.
+        errors = PROGRESS_LINE.sub(b"", done.stderr)
+        self.assertEqual((done.returncode, errors), (code, b""))
         return json.loads(done.stdout)
 
     def assert_refused(self, *arguments: str | Path, words: str = "", **options) -> None:
@@ -148,6 +153,18 @@ class ExploreTest(unittest.TestCase):
                 self.assertEqual(reduced["outcomes"], whole["outcomes"])
                 kinds = [{entry["kind"] for entry in report["findings"]} for report in (reduced, whole)]
                 self.assertEqual(kinds[0], kinds[1])
+
+    def test_a_schedule_that_does_not_fit_is_told_of(self) -> None:
+        file = SCENARIOS / "raw_declared.json"
+        for schedule, words in (
+            ("s7", "choice 1 of 1, `s7`, could not be made"),
+            ("-x1000 h", "choice 1001 of 1001, `h`, comes after the run's end"),
+        ):
+            with self.subTest(schedule=schedule):
+                report = self.json_of(file, f"--schedule={schedule}", code=0)
+                self.assertIn(words, report["bounded_by"])
+        report = self.json_of(file, "--schedule=-", code=0)
+        self.assertEqual(report["bounded_by"], "one run")
 
     def test_random_searches_find_it_and_are_the_same_each_time(self) -> None:
         file = SCENARIOS / "bug_raw_undeclared.json"
@@ -483,15 +500,26 @@ class ExploreTest(unittest.TestCase):
             (("--search=all",), "all"),
             (("--runs=0",), "--runs"),
             (("--runs=x",), "--runs"),
-            (("--seed=-1",), "--seed"),
+            (("--search=random", "--seed=-1"), "--seed"),
             (("--steps=0",), "--steps"),
             (("--steps=99999999999999999999",), "--steps"),
             (("--preemptions=-1",), "--preemptions"),
-            (("--changes=1.5",), "--changes"),
+            (("--search=priorities", "--changes=1.5"), "--changes"),
             (("--time-limit=0",), "--time-limit"),
             (("--time-limit=nan",), "--time-limit"),
             (("--time-limit=soon",), "soon"),
             (("--schedule=nonsense",), "nonsense"),
+            (("--schedule=s0x0",), "s0x0"),
+            (("--schedule=",), "--schedule"),
+            (("--schedule=-", "--runs=2"), "--runs"),
+            (("--schedule=-", "--time-limit=1"), "--time-limit"),
+            (("--schedule=-", "--seed=1"), "--seed"),
+            (("--schedule=-", "--no-reduce"), "--no-reduce"),
+            (("--seed=1",), "--search=random"),
+            (("--changes=0",), "--search=priorities"),
+            (("--search=random", "--changes=0"), "--search=priorities"),
+            (("--search=random", "--no-reduce"), "--search=exhaustive"),
+            (("--search=priorities", "--preemptions=2"), "--search=exhaustive"),
             (("--schedule=-", "--search=random"), "--search"),
             (("--schedule=-", "--all"), "--all"),
             (("--faults", "--all"), "--all"),

@@ -42,6 +42,7 @@ void program(ExploreRun& run) {
 std::string trace_of(Search search, std::uint64_t seed) {
   ExploreOptions options;
   options.search = search;
+  if (search == Search::replay) options.schedule = "-";
   options.seed = seed;
   options.runs_max = 2;
   options.device = "sim?copy_engines=1&memory=64MiB";

@@ -21,6 +21,7 @@ using Body = std::function<void(ExploreRun&)>;
 inline ExploreOptions host_first() {
   ExploreOptions options;
   options.search = Search::replay;
+  options.schedule = "-";
   return options;
 }
 
