@@ -12,8 +12,6 @@
 #include <thread>
 #include <vector>
 
-#include "support/every_schedule.hpp"
-
 namespace thalweg::test {
 namespace {
 
@@ -55,29 +53,6 @@ TEST(DroppedWhileSynchronized, NeitherHangsNorLeavesATaskBehind) {
     must(fresh.fill(values, i));
     EXPECT_EQ(must(fresh.read(values).get(kLimit)), std::vector<int>(16, i));
   }
-}
-
-// The same with two actors, under every schedule: nothing is left that can never run, and no wait
-// hangs.
-TEST(DroppedWhileSynchronized, NeitherHangsNorLeavesATaskBehindUnderEverySchedule) {
-  Stream other;
-  std::vector<Stream> streams;
-  ExploreProgram program;
-  program.before = [&](ExploreRun& run) {
-    other = must(Stream::create(run.device()));
-    const Timeline gate = must(Timeline::create(run.device()));
-    must(other.wait(gate, 1));
-    for (int i = 0; i != 2; ++i) {
-      streams.push_back(must(Stream::create(run.device())));
-      must(streams.back().wait(other));
-    }
-    must(gate.signal(1));
-    must(other.synchronize());
-  };
-  program.actors.emplace_back([&streams](ExploreRun&) { streams.clear(); });
-  program.actors.emplace_back([](ExploreRun& run) { must(run.device().synchronize()); });
-  program.after = [&other](ExploreRun&) { other = Stream(); };
-  explore_all(program);
 }
 
 // Uploads that are over do not stand in the way of the next one, whichever stream staged them.
