@@ -208,39 +208,43 @@ TEST(LastHandle, MayGoInsideAHostFunction) {
   }
 }
 
-// A kernel that holds the last handle of a buffer, and is itself dropped at once.
+// A kernel that holds the last handle of a buffer, and is itself dropped at once: under every
+// schedule it finds its bytes, and leaves none behind.
 TEST(LastHandle, MayBeHeldByAKernel) {
-  const Device device = must(Device::open("cpu?workers=1"));
-  {
-    const Stream s = must(Stream::create(device));
-    const Timeline gate = must(Timeline::create(device));
-    must(s.wait(gate, 1));
+  explore_all([](ExploreRun& run) {
+    const Stream s = must(Stream::create(run.device()));
+    const auto v = must(Array<int>::create(s, 4));
     {
-      const auto table = must(Array<int>::create(s, 64));
-      const auto v = must(Array<int>::create(s, 4));
+      const auto table = must(s.upload(std::vector<int>{5, 6, 7, 8}));
       must(s.launch(kernel("k",
-                           [table, bytes = device_span(table)](Cell at, std::span<int> to) {
-                             to[at.x] = static_cast<int>(bytes.size());
+                           [table, bytes = device_span(table)](Cell at, Out<int> to) {
+                             to[at.x] = bytes[at.x] + static_cast<int>(table.count());
                            }),
                     4, v));
     }
-    must(gate.signal(1));
-    must(s.synchronize());
-  }
-  EXPECT_TRUE(comes_true([&device] { return device.memory_usage().allocations == 0; }));
+    run.check(must(s.read(v).get()) == std::vector<int>{9, 10, 11, 12}, "the bytes are there");
+    run.check(run.device().poll(), "nothing runs");
+    run.check(run.device().memory_usage().allocations == 1, "and nobody needs them any more");
+  });
 }
 
 // A kernel that holds a handle to its own stream is a circle. When the program has let go of both
-// and the kernel has run, somebody must break it: nobody is left who could poll.
+// and the kernel has run, somebody must break it: nobody is left who could poll. Under every
+// schedule what is left over is found.
 TEST(LastHandle, AKernelThatHoldsItsStreamIsNoLeak) {
-  const Counter held = counter();
-  const Device device = must(Device::open("cpu?workers=1"));
-  {
-    const Stream s = must(Stream::create(device));
+  Counter held;
+  ExploreProgram program;
+  program.actors.emplace_back([&held](ExploreRun& run) {
+    held = counter();
+    const Stream s = must(Stream::create(must(run.open("sim"))));
     const auto v = must(Array<int>::create(s, 1));
-    must(s.launch(kernel("k", [s, held](Cell, std::span<int>) {}), 1, v));
-  }
-  EXPECT_TRUE(comes_true([&] { return held.use_count() == 1; }));
+    must(s.launch(kernel("k", [s, held](Cell, Out<int> to) { to[0] = ++*held; }), 1, v));
+  });
+  program.after = [&held](ExploreRun& run) {
+    run.check(*held == 1, "it ran");
+    run.check(held.use_count() == 1, "and is gone");
+  };
+  explore_all(program);
 }
 
 // What a host function has captured goes while waiting is still forbidden: a destructor that waited
