@@ -21,6 +21,18 @@ std::string on_one_line(std::string_view text) {
   return line;
 }
 
+std::string shortened(std::string_view text, std::size_t bytes_max) {
+  if (text.size() <= bytes_max) return std::string(text);
+  while (bytes_max != 0 && (static_cast<unsigned char>(text[bytes_max]) & 0xc0) == 0x80)
+    --bytes_max;
+  return std::string(text.substr(0, bytes_max)) + "...";
+}
+
+std::string in_quotes(std::string_view text) {
+  constexpr std::size_t kQuotedMax = 60;
+  return fmt::format("'{}'", on_one_line(shortened(text, kQuotedMax)));
+}
+
 std::string message_of(const Error& error) {
   std::string text(error.message());
   for (const Error* cause = error.cause(); cause != nullptr; cause = cause->cause())

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -17,6 +18,13 @@ namespace thalweg::tool {
 
 // `text` with control characters written out, so that it stays on one line and changes no terminal.
 std::string on_one_line(std::string_view text);
+
+// At most `bytes_max` bytes of the text, and dots behind them where there are more. No character of
+// UTF-8 is cut in two.
+std::string shortened(std::string_view text, std::size_t bytes_max);
+
+// The text in quotes and on one line, shortened where there is much of it.
+std::string in_quotes(std::string_view text);
 
 // The message and those of its causes, on one line.
 std::string message_of(const Error& error);

@@ -364,6 +364,27 @@ std::string label_of(const Mark& mark) {
   }
 }
 
+std::vector<Note> notes_of(const Layout& layout) {
+  const auto call_site = [](const TraceEvent& event) {
+    return event.file.empty() ? "" : fmt::format(" {}:{}", event.file, event.line);
+  };
+  std::vector<Note> notes;
+  for (const Mark& mark : layout.marks) {
+    const TraceEvent& event = *mark.event;
+    if (event.kind == TraceKind::finding) notes.push_back({"!", event.text, true});
+    if (event.kind == TraceKind::refuse)
+      notes.push_back({"refused:", event.text + call_site(event), false});
+  }
+  for (const Box& box : layout.boxes) {
+    const std::string task = fmt::format("{} {}", point_of(box.event()), label_of(box));
+    if (box.run == nullptr)
+      notes.push_back({"?", fmt::format("{} has not run.{}", task, call_site(box.event())), false});
+    else if (!box.run->text.empty())
+      notes.push_back({"x", fmt::format("{}: {}", task, box.run->text), true});
+  }
+  return notes;
+}
+
 std::string time_text(std::uint64_t time_ns) {
   if (time_ns == 0) return "0";
   if (time_ns % 1'000'000 == 0) return fmt::format("{}ms", time_ns / 1'000'000);

@@ -106,6 +106,15 @@ std::string_view label_of(const Box& box);
 // A mark in a few letters.
 std::string label_of(const Mark& mark);
 
+// What a drawing has no room for: findings, refusals, and tasks that failed or have not run.
+struct Note {
+  std::string_view sign;  // "!", "refused:", "x" or "?": a box that it is about has it too.
+  std::string text;       // May hold anything: words of the program's are in it.
+  bool bad = false;       // Something that should not be.
+};
+
+std::vector<Note> notes_of(const Layout& layout);
+
 // "10us": in the largest unit that leaves a whole number.
 std::string time_text(std::uint64_t time_ns);
 

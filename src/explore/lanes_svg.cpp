@@ -320,19 +320,8 @@ void Picture::add_note(std::string_view a_class, std::string_view text) {
 }
 
 void Picture::add_notes() {
-  for (const Mark& mark : layout_.marks) {
-    const TraceEvent& event = *mark.event;
-    if (event.kind == TraceKind::finding) add_note("bad", "! " + event.text);
-    if (event.kind == TraceKind::refuse) add_note("small", "refused: " + event.text);
-  }
-  for (const Box& box : layout_.boxes) {
-    const std::string task =
-        fmt::format("{} {}", lanes::point_of(box.event()), lanes::label_of(box));
-    if (box.run == nullptr)
-      add_note("small", task + " has not run.");
-    else if (!box.run->text.empty())
-      add_note("bad", fmt::format("{}: {}", task, box.run->text));
-  }
+  for (const lanes::Note& note : lanes::notes_of(layout_))
+    add_note(note.bad ? "bad" : "small", fmt::format("{} {}", note.sign, note.text));
 }
 
 void Picture::add_legend() {

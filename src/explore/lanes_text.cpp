@@ -178,29 +178,10 @@ std::string Canvas::text(std::size_t columns_max) const {
   return text;
 }
 
-std::string call_site(const TraceEvent& event) {
-  return event.file.empty() ? "" : fmt::format(" {}:{}", event.file, event.line);
-}
-
-// What the lanes have no room for.
-std::string notes(const Layout& layout) {
+std::string notes_text(const Layout& layout) {
   std::string text;
-  const auto add = [&text](std::string_view sign, const std::string& what) {
-    text += fmt::format("{} {}\n", sign, letters(what, what.size() + 2));
-  };
-  for (const Mark& mark : layout.marks) {
-    const TraceEvent& event = *mark.event;
-    if (event.kind == TraceKind::finding) add("!", event.text);
-    if (event.kind == TraceKind::refuse) add("refused:", event.text + call_site(event));
-  }
-  for (const Box& box : layout.boxes) {
-    const std::string point = lanes::point_of(box.event());
-    if (box.run == nullptr)
-      add("?",
-          fmt::format("{} {} has not run.{}", point, lanes::label_of(box), call_site(box.event())));
-    else if (!box.run->text.empty())
-      add("x", fmt::format("{} {}: {}", point, lanes::label_of(box), box.run->text));
-  }
+  for (const lanes::Note& note : lanes::notes_of(layout))
+    text += fmt::format("{} {}\n", note.sign, letters(note.text, note.text.size()));
   return text.empty() ? text : "\n" + text;
 }
 
@@ -211,7 +192,7 @@ std::string lanes_text(const Trace& trace, std::size_t columns_max) {
   const Layout layout = lanes::layout_of(trace);
   Canvas canvas(layout);
   canvas.draw();
-  return canvas.text(columns_max) + notes(layout);
+  return canvas.text(columns_max) + notes_text(layout);
 }
 
 }  // namespace thalweg

@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "support/every_schedule.hpp"
+
 namespace thalweg::test {
 namespace {
 
@@ -54,6 +56,37 @@ TEST(KernelDroppedInFlight, AQueueThatMeetsManyKernelsLetsThemGo) {
   EXPECT_LE(witness.use_count(), 140);
   EXPECT_TRUE(device.poll());
   EXPECT_EQ(witness.use_count(), 1);
+}
+
+// The callable is there when its launch runs, and gone when nobody can run it any more: whenever
+// its handle goes, and whether its stream, another one or nobody still works.
+TEST(KernelDroppedInFlight, LivesUntilItsLaunchHasRunUnderEverySchedule) {
+  // Says of itself that it is gone.
+  struct Witness {
+    explicit Witness(bool* is_there) : there(is_there) { *there = true; }
+    Witness(const Witness&) = delete;
+    Witness& operator=(const Witness&) = delete;
+    ~Witness() { *there = false; }
+    bool* there;
+  };
+  ExploreProgram program;
+  bool there = false;
+  program.actors.emplace_back([&there](ExploreRun& run) {
+    const Stream a = must(Stream::create(run.device()));
+    const Stream b = must(Stream::create(run.device()));
+    const auto x = must(Array<int>::create(a, 1));
+    const auto y = must(Array<int>::create(b, 1));
+    {
+      const auto tell = kernel("tell", [owned = std::make_shared<const Witness>(&there)](
+                                           Cell, Out<int> to) { to[0] = *owned->there ? 1 : 0; });
+      must(a.launch(tell, 1, x));
+      must(b.launch(tell, 1, y));
+    }
+    run.check(must(a.read(x).get())[0] == 1, "it was there for the first launch");
+    run.check(must(b.read(y).get())[0] == 1, "it was there for the second launch");
+    run.check(!there, "nobody can run it any more");
+  });
+  explore_all(program);
 }
 
 }  // namespace

@@ -15,8 +15,6 @@ namespace {
 using json::Kind;
 using json::Node;
 
-constexpr std::size_t kQuotedMax = 60;
-
 // What stands there, in a few words.
 std::string found_text(const Node& node) {
   switch (node.kind) {
@@ -25,9 +23,9 @@ std::string found_text(const Node& node) {
     case Kind::whole:
       return fmt::format("{}{}", node.negative ? "-" : "", node.whole);
     case Kind::real:
-      return quoted(node.text);
+      return in_quotes(node.text);
     case Kind::text:
-      return quoted(node.text);
+      return in_quotes(node.text);
     default:
       return std::string(json::words_for(node.kind));
   }
@@ -42,12 +40,6 @@ std::string one_of(const std::vector<std::string_view>& words) {
     text += words[i];
   }
   return text;
-}
-
-std::string quoted(std::string_view text) {
-  if (text.size() > kQuotedMax)
-    return fmt::format("'{}...'", on_one_line(text.substr(0, kQuotedMax)));
-  return fmt::format("'{}'", on_one_line(text));
 }
 
 Error error_at(std::string_view file, std::uint32_t line, const std::string& text) {
@@ -73,7 +65,7 @@ Result<void> Fields::only(const std::vector<std::string_view>& keys) const {
   for (const json::Member& member : node_->members) {
     if (std::find(keys.begin(), keys.end(), member.key) != keys.end()) continue;
     return error(member.line, fmt::format("{} has no key {}; its keys are {}.", what_,
-                                          quoted(member.key), fmt::join(keys, ", ")));
+                                          in_quotes(member.key), fmt::join(keys, ", ")));
   }
   return {};
 }

@@ -20,9 +20,6 @@ namespace thalweg::tool::scenario {
 // "a, b or c".
 std::string one_of(const std::vector<std::string_view>& words);
 
-// The same with quotes around what is long or odd, and cut where there is much of it.
-std::string quoted(std::string_view text);
-
 // "fill.json:12: <text>".
 Error error_at(std::string_view file, std::uint32_t line, const std::string& text);
 

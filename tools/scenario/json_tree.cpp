@@ -12,6 +12,8 @@
 #include <set>
 #include <utility>
 
+#include "text.hpp"
+
 namespace thalweg::tool::json {
 namespace {
 
@@ -104,7 +106,7 @@ class Builder final : public nlohmann::json_sax<Json> {
     Open& object = open_.back();
     object.key_line = line_at(taken_);
     if (!object.keys.insert(value).second)
-      return fail(fmt::format("The key \"{}\" stands twice in one object.", value));
+      return fail(fmt::format("The key {} stands twice in one object.", in_quotes(value)));
     object.key = std::move(value);
     return true;
   }
@@ -117,14 +119,17 @@ class Builder final : public nlohmann::json_sax<Json> {
   }
 
  private:
-  // The parser's own place stands in front of what it has to say.
+  // The parser's own place stands in front of what it has to say, and behind that all it last read:
+  // up to a text as long as the file.
   static std::string words_of(std::string_view what) {
+    constexpr std::size_t kWordsMax = 200;
     const std::size_t column = what.find(", column ");
     const std::size_t colon = column == std::string_view::npos ? column : what.find(": ", column);
     if (colon != std::string_view::npos)
-      return "This is no JSON: " + std::string(what.substr(colon + 2));
+      return "This is no JSON: " + shortened(what.substr(colon + 2), kWordsMax);
     const std::size_t bracket = what.find("] ");
-    return std::string(bracket == std::string_view::npos ? what : what.substr(bracket + 2));
+    return shortened(bracket == std::string_view::npos ? what : what.substr(bracket + 2),
+                     kWordsMax);
   }
 
   // Called with places that do not go back.

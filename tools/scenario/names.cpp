@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "text.hpp"
+
 namespace thalweg::tool::scenario {
 namespace {
 
@@ -61,7 +63,7 @@ Result<ObjectId> Names::any(const Fields& fields, std::string_view key) const {
   const auto known = known_.find(node->text);
   if (known != known_.end()) return known->second.object;
   return fields.error(node->line, fmt::format("\"{}\" of {} names {}, which is not declared.", key,
-                                              fields.what(), quoted(node->text)));
+                                              fields.what(), in_quotes(node->text)));
 }
 
 Result<std::size_t> Names::of_kind(const Fields& fields, std::string_view key,
@@ -84,7 +86,7 @@ Result<std::size_t> Names::of_kind(const Fields& fields, std::string_view key,
           : fmt::format("is {}, not {}", words_for(known->second.object.kind), words_for(kind));
   return fields.error(node.line,
                       fmt::format("\"{}\" of {} names {}, which {}; declared are {}.", key,
-                                  fields.what(), quoted(name), problem, list(kind)));
+                                  fields.what(), in_quotes(name), problem, list(kind)));
 }
 
 std::string Names::list(ObjectKind kind) const {

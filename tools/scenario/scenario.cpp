@@ -27,8 +27,9 @@ class Reader {
 
   Result<Scenario> read() {
     scenario_.file = name_;
-    scenario_.lines = static_cast<std::uint32_t>(std::count(text_.begin(), text_.end(), '\n')) + 1;
-    if (scenario_.lines > kLinesMax)
+    const auto ends = static_cast<std::uint32_t>(std::count(text_.begin(), text_.end(), '\n'));
+    scenario_.lines = ends + 1;  // A place may be behind the last end of a line.
+    if (ends + (text_.ends_with('\n') ? 0 : 1) > kLinesMax)
       return error_at(name_, kLinesMax, fmt::format("There are more than {} lines.", kLinesMax));
     THALWEG_TRY_ASSIGN(const Node root, json::parse(text_, name_));
     THALWEG_TRY_ASSIGN(const Fields top, Fields::of(root, "the scenario", name_));

@@ -7,7 +7,10 @@
 #include <algorithm>
 #include <charconv>
 #include <limits>
+#include <optional>
 #include <utility>
+
+#include "text.hpp"
 
 namespace thalweg::tool::scenario {
 namespace {
@@ -80,7 +83,8 @@ class StepReader {
     for (int i = 0; name(static_cast<ErrorKind>(i)) != "unknown"; ++i)
       known.push_back(name(static_cast<ErrorKind>(i)));
     std::vector<Outcome> outcomes;
-    for (const Node* item : fields.one_or_more("expect_error")) {
+    THALWEG_TRY_ASSIGN(const auto items, one_at_least(fields, "expect_error"));
+    for (const Node* item : items) {
       const auto word = std::find(known.begin(), known.end(), item->text);
       if (item->kind != Kind::text || word == known.end())
         return fields.refusal("expect_error", *item, one_of(known));
@@ -90,8 +94,24 @@ class StepReader {
     return outcomes;
   }
 
+  // What may come of a step. A list of nothing would say that nothing may, or that anything may.
+  static Result<std::vector<const Node*>> one_at_least(const Fields& fields, std::string_view key) {
+    std::vector<const Node*> items = fields.one_or_more(key);
+    const Node* const node = fields.find(key);
+    if (node == nullptr || !items.empty()) return items;
+    return fields.error(node->line, fmt::format("\"{}\" of {} is an empty list; it takes one item "
+                                                "at least.",
+                                                key, fields.what()));
+  }
+
   Result<std::size_t> stream(const Fields& fields) const {
     return names_.of_kind(fields, "on", ObjectKind::stream);
+  }
+
+  Result<std::optional<std::size_t>> stream_if_any(const Fields& fields) const {
+    if (fields.find("on") == nullptr) return std::optional<std::size_t>();
+    THALWEG_TRY_ASSIGN(const std::size_t index, stream(fields));
+    return std::optional(index);
   }
 
   // Ranges.
@@ -251,9 +271,11 @@ class StepReader {
     THALWEG_TRY_ASSIGN(work.stream, stream(fields));
     if (kind != WorkKind::native) {
       THALWEG_TRY_ASSIGN(work.name, fields.text("name"));
-      if (work.name.size() > kNameMax)
-        return fields.refusal("name", *fields.find("name"),
-                              fmt::format("a text of at most {} bytes", kNameMax));
+      const auto control = [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; };
+      if (work.name.size() > kNameMax || std::any_of(work.name.begin(), work.name.end(), control))
+        return fields.refusal(
+            "name", *fields.find("name"),
+            fmt::format("a text of at most {} bytes without control characters", kNameMax));
     }
     THALWEG_TRY_ASSIGN(Touches touched, touches(fields));
     (kind == WorkKind::raw ? work.undeclared : work.declared) = std::move(touched);
@@ -317,17 +339,11 @@ class StepReader {
     return What(std::move(step));
   }
 
-  Result<What> record(const Fields& fields) {
+  // Record or WaitEvent.
+  template <class Kind>
+  Result<What> with_event(const Fields& fields) {
     THALWEG_TRY(only(fields, {"on", "event"}));
-    Record step;
-    THALWEG_TRY_ASSIGN(step.stream, stream(fields));
-    THALWEG_TRY_ASSIGN(step.event, names_.of_kind(fields, "event", ObjectKind::event));
-    return What(step);
-  }
-
-  Result<What> wait_event(const Fields& fields) {
-    THALWEG_TRY(only(fields, {"on", "event"}));
-    WaitEvent step;
+    Kind step;
     THALWEG_TRY_ASSIGN(step.stream, stream(fields));
     THALWEG_TRY_ASSIGN(step.event, names_.of_kind(fields, "event", ObjectKind::event));
     return What(step);
@@ -353,9 +369,7 @@ class StepReader {
   Result<What> signal(const Fields& fields) {
     THALWEG_TRY(only(fields, {"on", "timeline", "value"}));
     Signal step;
-    if (fields.find("on") != nullptr) {
-      THALWEG_TRY_ASSIGN(step.stream, stream(fields));
-    }
+    THALWEG_TRY_ASSIGN(step.stream, stream_if_any(fields));
     THALWEG_TRY_ASSIGN(step.timeline, names_.of_kind(fields, "timeline", ObjectKind::timeline));
     THALWEG_TRY_ASSIGN(step.value, fields.whole("value", {0, kU64Max}));
     return What(step);
@@ -379,16 +393,12 @@ class StepReader {
     return What(step);
   }
 
-  Result<What> create(const Fields& fields) {
+  // Create or Drop.
+  template <class Kind>
+  Result<What> with_object(const Fields& fields) {
     THALWEG_TRY(only(fields, {"name"}));
     THALWEG_TRY_ASSIGN(const ObjectId object, names_.any(fields, "name"));
-    return What(Create{object});
-  }
-
-  Result<What> drop(const Fields& fields) {
-    THALWEG_TRY(only(fields, {"name"}));
-    THALWEG_TRY_ASSIGN(const ObjectId object, names_.any(fields, "name"));
-    return What(Drop{object});
+    return What(Kind{object});
   }
 
   Result<What> read(const Fields& fields) {
@@ -424,9 +434,7 @@ class StepReader {
   Result<What> synchronize(const Fields& fields) {
     THALWEG_TRY(only(fields, {"on", "deadline_us"}));
     Synchronize step;
-    if (fields.find("on") != nullptr) {
-      THALWEG_TRY_ASSIGN(step.stream, stream(fields));
-    }
+    THALWEG_TRY_ASSIGN(step.stream, stream_if_any(fields));
     THALWEG_TRY_ASSIGN(step.deadline, deadline(fields));
     return What(step);
   }
@@ -437,7 +445,8 @@ class StepReader {
     THALWEG_TRY_ASSIGN(step.event, names_.of_kind(fields, "event", ObjectKind::event));
     constexpr EventState kStates[] = {EventState::not_recorded, EventState::not_yet,
                                       EventState::done, EventState::lost};
-    for (const Node* item : fields.one_or_more("expect")) {
+    THALWEG_TRY_ASSIGN(const auto items, one_at_least(fields, "expect"));
+    for (const Node* item : items) {
       const auto* const state =
           std::find_if(std::begin(kStates), std::end(kStates), [item](EventState candidate) {
             return item->kind == Kind::text && name(candidate) == item->text;
@@ -492,14 +501,14 @@ const std::vector<StepReader::Verb>& StepReader::verbs() {
       {"kernel", &StepReader::kernel},
       {"raw", &StepReader::raw},
       {"touch", &StepReader::touch},
-      {"record", &StepReader::record},
-      {"wait_event", &StepReader::wait_event},
+      {"record", &StepReader::with_event<Record>},
+      {"wait_event", &StepReader::with_event<WaitEvent>},
       {"wait_stream", &StepReader::wait_stream},
       {"wait", &StepReader::wait_timeline},
       {"signal", &StepReader::signal},
       {"host_wait", &StepReader::host_wait},
-      {"create", &StepReader::create},
-      {"drop", &StepReader::drop},
+      {"create", &StepReader::with_object<Create>},
+      {"drop", &StepReader::with_object<Drop>},
       {"read", &StepReader::read},
       {"map", &StepReader::map},
       {"synchronize", &StepReader::synchronize},

@@ -58,10 +58,11 @@ std::string outcome_text(const Outcome& outcome) {
   return outcome ? std::string(name(*outcome)) : "none";
 }
 
+constexpr std::size_t kShownMax = 8;
+
 // The first few of many.
 template <class T>
 std::string values_text(std::span<const T> values) {
-  constexpr std::size_t kShownMax = 8;
   const auto shown = values.first(std::min(values.size(), kShownMax));
   return fmt::format("{}{}", fmt::join(shown, ", "), values.size() > kShownMax ? ", ..." : "");
 }
@@ -113,7 +114,7 @@ void World::finish(ExploreRun& run) {
   // Looking at one may run host functions whose steps add others.
   while (!pending_.empty()) {
     Pending pending = std::move(pending_.front());
-    pending_.erase(pending_.begin());
+    pending_.pop_front();
     if (!pending.future.ready()) continue;
     const Result<void> result = pending.future.get();
     settle(*pending.step, result ? nullptr : &result.error(), run);
@@ -388,12 +389,16 @@ template <class T>
 void World::check_values(const Range& range, const Values& expect, const std::vector<T>& found,
                          const Call& call) {
   if (expect.empty()) return;
-  bool equal = true;
-  for (std::size_t i = 0; i < found.size(); ++i)
-    equal = equal && found[i] == expect[expect.size() == 1 ? 0 : i];
-  check(equal,
-        fmt::format("{} is {}; expected {}.", text_of(range), values_text<T>(found),
-                    values_text<std::uint32_t>(expect)),
+  const bool one_for_all = expect.size() == 1;
+  std::size_t wrong = 0;
+  while (wrong != found.size() && found[wrong] == expect[one_for_all ? 0 : wrong]) ++wrong;
+  // Many are shown from the first on that is not what it should be.
+  const std::size_t from = wrong < kShownMax || wrong == found.size() ? 0 : wrong;
+  const Range shown{range.buffer, range.first + from, range.count - from};
+  check(wrong == found.size(),
+        fmt::format("{} is {}; expected {}.", text_of(shown),
+                    values_text(std::span(found).subspan(from)),
+                    values_text(std::span(expect).subspan(one_for_all ? 0 : from))),
         call);
 }
 

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <source_location>
 #include <string>
@@ -111,7 +112,7 @@ class World : public std::enable_shared_from_this<World> {
   std::vector<Buffer> buffers_;
   std::vector<Event> events_;
   std::vector<Timeline> timelines_;
-  std::vector<Pending> pending_;
+  std::deque<Pending> pending_;
 };
 
 }  // namespace thalweg::tool::scenario

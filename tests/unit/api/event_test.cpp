@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What thalweg/event.hpp promises, on cpu.
+// What thalweg/event.hpp promises: states and refusals on cpu, orders under every schedule.
 
 #include "thalweg/event.hpp"
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <utility>
-#include <vector>
 
+#include "support/every_schedule.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/thalweg.hpp"
@@ -49,86 +48,6 @@ TEST_F(EventTest, QueryLooksAtTheLatestRecord) {
   EXPECT_EQ(event_.query(), EventState::done);
 }
 
-// A record right behind a gate stands for the gate.
-TEST_F(EventTest, ARecordBehindAGateWaitsForIt) {
-  const Gate gate(device_);
-  gate.hold(a_);
-  must(a_.record(event_));
-  must(b_.wait_event(event_));
-  Future<void> behind = b_.host("behind", {}, [] {});
-  EXPECT_EQ(event_.query(), EventState::not_yet);
-  EXPECT_EQ(refusal(b_.synchronize(std::chrono::seconds(0))), "timeout");
-  EXPECT_FALSE(behind.ready());
-  gate.open();
-  EXPECT_EQ(refusal(behind.get(kLimit)), "none");
-}
-
-// A record right behind a wait for another event stands for what that one waits for.
-TEST_F(EventTest, ARecordBehindAWaitStandsForTheWait) {
-  const Stream c = must(Stream::create(device_));
-  const Event second = must(Event::create(device_));
-  const Gate gate(device_);
-  gate.hold(a_);
-  bool first_ran = false;
-  static_cast<void>(a_.host("first", {}, [&first_ran] { first_ran = true; }));
-  must(a_.record(event_));
-  must(b_.wait_event(event_));
-  must(b_.record(second));
-  must(c.wait_event(second));
-  bool seen = false;
-  Future<void> last = c.host("last", {}, [&] { seen = first_ran; });
-  EXPECT_EQ(refusal(c.synchronize(std::chrono::seconds(0))), "timeout");
-  gate.open();
-  ASSERT_EQ(refusal(last.get(kLimit)), "none");
-  EXPECT_TRUE(seen);
-}
-
-// Future work only, and without holding the host.
-TEST_F(EventTest, AWaitOrdersWhatIsEnqueuedAfterIt) {
-  const Gate gate(device_);
-  gate.hold(a_);
-  bool ran = false;
-  static_cast<void>(a_.host("first", {}, [&ran] { ran = true; }));
-  must(a_.record(event_));
-  Future<void> before = b_.host("before", {}, [] {});
-  must(b_.wait_event(event_));
-  bool seen = false;
-  Future<void> after = b_.host("after", {}, [&] { seen = ran; });
-  EXPECT_EQ(refusal(before.get(kLimit)), "none");
-  EXPECT_FALSE(after.ready());
-  gate.open();
-  ASSERT_EQ(refusal(after.get(kLimit)), "none");
-  EXPECT_TRUE(seen);
-}
-
-// Recorded on gated A, waited for on B, recorded again on idle C: B still waits for A.
-TEST_F(EventTest, AWaitKeepsTheRecordOfItsTimeWhenALaterOneIsDone) {
-  const Stream c = must(Stream::create(device_));
-  const Gate gate(device_);
-  gate.hold(a_);
-  must(a_.record(event_));
-  must(b_.wait_event(event_));
-  must(c.record(event_));
-  Future<void> behind = b_.host("behind", {}, [] {});
-  EXPECT_EQ(event_.query(), EventState::done);
-  EXPECT_EQ(refusal(b_.synchronize(std::chrono::seconds(0))), "timeout");
-  gate.open();
-  EXPECT_EQ(refusal(behind.get(kLimit)), "none");
-}
-
-// And the reverse: recorded on idle C, waited for, recorded again on gated A: B does not wait for
-// A.
-TEST_F(EventTest, AWaitKeepsTheRecordOfItsTimeWhenALaterOneIsHeld) {
-  const Stream c = must(Stream::create(device_));
-  must(c.record(event_));
-  must(b_.wait_event(event_));
-  const Gate gate(device_);
-  gate.hold(a_);
-  must(a_.record(event_));
-  EXPECT_EQ(refusal(b_.host("beside", {}, [] {}).get(kLimit)), "none");
-  EXPECT_EQ(event_.query(), EventState::not_yet);
-}
-
 TEST_F(EventTest, AWaitForAnEventOfItsOwnQueueIsNoWait) {
   static_cast<void>(a_.host("f", {}, [] {}));
   must(a_.record(event_));
@@ -137,44 +56,10 @@ TEST_F(EventTest, AWaitForAnEventOfItsOwnQueueIsNoWait) {
   EXPECT_EQ(device_.statistics().waits_placed, 0u);
 }
 
-TEST_F(EventTest, MayBeDroppedOnceTheWaitIsSubmitted) {
-  const Gate gate(device_);
-  gate.hold(a_);
-  bool ran = false;
-  static_cast<void>(a_.host("first", {}, [&ran] { ran = true; }));
-  {
-    const Event event = must(Event::create(device_));
-    must(a_.record(event));
-    must(b_.wait_event(event));
-  }
-  bool seen = false;
-  Future<void> after = b_.host("after", {}, [&] { seen = ran; });
-  gate.open();
-  ASSERT_EQ(refusal(after.get(kLimit)), "none");
-  EXPECT_TRUE(seen);
-}
-
 TEST_F(EventTest, ACopyIsTheSameEvent) {
   const Event copy = event_;
   must(a_.record(copy));
   EXPECT_NE(event_.query(), EventState::not_recorded);
-}
-
-// The record lives on in the event when its stream is gone.
-TEST_F(EventTest, OutlivesTheStreamItWasRecordedOn) {
-  const Gate gate(device_);
-  {
-    const Stream gone = must(Stream::create(device_));
-    gate.hold(gone);
-    static_cast<void>(gone.host("held", {}, [] {}));
-    must(gone.record(event_));
-  }
-  EXPECT_EQ(event_.query(), EventState::not_yet);
-  must(b_.wait_event(event_));
-  Future<void> behind = b_.host("behind", {}, [] {});
-  gate.open();
-  EXPECT_EQ(refusal(event_.wait(kLimit)), "none");
-  EXPECT_EQ(refusal(behind.get(kLimit)), "none");
 }
 
 TEST_F(EventTest, WaitTimesOutAndChangesNothing) {
@@ -211,6 +96,123 @@ TEST_F(EventTest, ARecordIsNoSubmission) {
   must(a_.record(event_));
   must(b_.wait_event(event_));
   EXPECT_EQ(device_.statistics().submissions, 0u);
+}
+
+// Future work only, and without holding the host.
+TEST(EventOrder, AWaitOrdersWhatIsEnqueuedAfterItAndNothingElse) {
+  const auto orders = orders_of([](ExploreRun& run, const Notes& notes) {
+    const Stream a = must(Stream::create(run.device()));
+    const Stream b = must(Stream::create(run.device()));
+    const Event event = must(Event::create(run.device()));
+    notes.task(a, 1);
+    must(a.record(event));
+    notes.task(b, 2);
+    must(b.wait_event(event));
+    notes.task(b, 3);
+  });
+  EXPECT_EQ(orders, (std::set<Order>{{1, 2, 3}, {2, 1, 3}}));
+}
+
+// A record right behind a wait for a timeline stands for that wait.
+TEST(EventOrder, ARecordBehindAGateStandsForTheGate) {
+  const auto orders = orders_of([](ExploreRun& run, const Notes& notes) {
+    const Stream a = must(Stream::create(run.device()));
+    const Stream b = must(Stream::create(run.device()));
+    const Event event = must(Event::create(run.device()));
+    const Timeline gate = must(Timeline::create(run.device()));
+    must(a.wait(gate, 1));
+    must(a.record(event));
+    must(b.wait_event(event));
+    notes.task(b, 2);
+    notes.add(1);
+    must(gate.signal(1));
+  });
+  EXPECT_EQ(orders, (std::set<Order>{{1, 2}}));
+}
+
+// A record right behind a wait for another event stands for what that one waits for.
+TEST(EventOrder, ARecordBehindAWaitStandsForTheWait) {
+  const auto orders = orders_of([](ExploreRun& run, const Notes& notes) {
+    const Stream a = must(Stream::create(run.device()));
+    const Stream b = must(Stream::create(run.device()));
+    const Stream c = must(Stream::create(run.device()));
+    const Event first = must(Event::create(run.device()));
+    const Event second = must(Event::create(run.device()));
+    notes.task(a, 1);
+    must(a.record(first));
+    must(b.wait_event(first));
+    must(b.record(second));
+    must(c.wait_event(second));
+    notes.task(c, 2);
+  });
+  EXPECT_EQ(orders, (std::set<Order>{{1, 2}}));
+}
+
+// Recorded on `a`, waited for on `b`, recorded again on `c`: `b` comes after `a` all the same, and
+// `c` after and before nobody.
+TEST(EventOrder, AWaitKeepsTheRecordOfItsTime) {
+  const auto orders = orders_of([](ExploreRun& run, const Notes& notes) {
+    const Stream a = must(Stream::create(run.device()));
+    const Stream b = must(Stream::create(run.device()));
+    const Stream c = must(Stream::create(run.device()));
+    const Event event = must(Event::create(run.device()));
+    notes.task(a, 1);
+    must(a.record(event));
+    must(b.wait_event(event));
+    notes.task(c, 3);
+    must(c.record(event));
+    notes.task(b, 2);
+  });
+  EXPECT_EQ(orders, (std::set<Order>{{1, 2, 3}, {1, 3, 2}, {3, 1, 2}}));
+}
+
+TEST(EventOrder, AnEventMayBeDroppedOnceTheWaitIsSubmitted) {
+  const auto orders = orders_of([](ExploreRun& run, const Notes& notes) {
+    const Stream a = must(Stream::create(run.device()));
+    const Stream b = must(Stream::create(run.device()));
+    notes.task(a, 1);
+    {
+      const Event event = must(Event::create(run.device()));
+      must(a.record(event));
+      must(b.wait_event(event));
+    }
+    // The same event object, for something else.
+    const Event again = must(Event::create(run.device()));
+    must(b.wait_event(again));
+    notes.task(b, 2);
+  });
+  EXPECT_EQ(orders, (std::set<Order>{{1, 2}}));
+}
+
+// The record lives on in the event when its stream is gone, whether that had work to do or not.
+TEST(EventOrder, ARecordOutlivesItsStream) {
+  const auto orders = orders_of([](ExploreRun& run, const Notes& notes) {
+    const Stream b = must(Stream::create(run.device()));
+    const Event event = must(Event::create(run.device()));
+    {
+      const Stream gone = must(Stream::create(run.device()));
+      notes.task(gone, 1);
+      must(gone.record(event));
+    }
+    must(b.wait_event(event));
+    notes.task(b, 2);
+    must(event.wait());
+    notes.add(3);
+  });
+  EXPECT_EQ(orders, (std::set<Order>{{1, 2, 3}, {1, 3, 2}}));
+}
+
+TEST(EventOrder, DoneSaysThatTheWorkHasRun) {
+  constexpr int kNotYet = 2;
+  constexpr int kDone = 3;
+  const auto orders = orders_of([](ExploreRun& run, const Notes& notes) {
+    const Stream a = must(Stream::create(run.device()));
+    const Event event = must(Event::create(run.device()));
+    notes.task(a, 1);
+    must(a.record(event));
+    notes.add(event.query() == EventState::done ? kDone : kNotYet);
+  });
+  EXPECT_EQ(orders, (std::set<Order>{{1, kDone}, {kNotYet, 1}}));
 }
 
 }  // namespace

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What thalweg/future.hpp promises, on cpu.
+// What thalweg/future.hpp promises: on cpu, and what concerns orders under every schedule.
 
 #include "thalweg/future.hpp"
 
 #include <gtest/gtest.h>
 
-#include <atomic>
 #include <exception>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "support/every_schedule.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/thalweg.hpp"
@@ -58,17 +58,6 @@ TEST_F(FutureTest, CarriesTheRefusalOfItsSubmission) {
   EXPECT_EQ(refusal(future.get(kLimit)), "invalid_handle");
 }
 
-TEST_F(FutureTest, IsReadyWhenItsTaskHasPassed) {
-  const auto v = must(s_.upload(std::vector<int>{1, 2, 3}));
-  const Gate gate(device_);
-  gate.hold(s_);
-  Future<std::vector<int>> future = s_.read(v);
-  EXPECT_FALSE(future.ready());
-  gate.open();
-  EXPECT_TRUE(comes_true([&future] { return future.ready(); }));
-  EXPECT_EQ(must(future.get(std::chrono::seconds(0))), (std::vector<int>{1, 2, 3}));
-}
-
 // After a timeout it is as before.
 TEST_F(FutureTest, TimesOutAndStaysAsItWas) {
   const auto v = must(s_.upload(std::vector<int>{1, 2, 3}));
@@ -98,26 +87,6 @@ TEST_F(FutureTest, IsAsBeforeWhereWaitingIsForbidden) {
   }
 }
 
-// Dropping it neither waits nor cancels.
-TEST_F(FutureTest, DroppingOneLeavesItsTaskAlone) {
-  const auto v = must(s_.upload(std::vector<int>(1000, 1)));
-  const Gate gate(device_);
-  gate.hold(s_);
-  std::atomic<bool> ran{false};
-  {
-    const Future<void> dropped = s_.host("f", {}, [&ran] { ran = true; });
-  }
-  {
-    const Future<std::vector<int>> dropped = s_.read(v);
-  }
-  Future<std::vector<int>> replaced = s_.read(v);
-  replaced = s_.read(v.view(0, 1));
-  EXPECT_FALSE(ran);
-  gate.open();
-  EXPECT_EQ(must(replaced.get(kLimit)), std::vector<int>(1, 1));
-  EXPECT_TRUE(ran);
-}
-
 // An exception may have no text at all.
 TEST_F(FutureTest, ACallbacksExceptionWithoutTextIsReportedAllTheSame) {
   struct Speechless : std::exception {
@@ -141,6 +110,53 @@ TEST_F(FutureTest, OutlivesAllOtherHandles) {
     future = stream.read(v);
   }
   EXPECT_EQ(must(future.get(kLimit)), std::vector<int>(1000, 1));
+}
+
+// Ready is what it is when its task has run, and then get() waits for nothing.
+TEST(FutureOrder, IsReadyWhenItsTaskHasPassed) {
+  constexpr int kNotYet = 2;
+  constexpr int kReady = 3;
+  const auto orders = orders_of([](ExploreRun& run, const Notes& notes) {
+    const Stream s = must(Stream::create(run.device()));
+    Future<void> future = notes.future(s, 1);
+    const bool ready = future.ready();
+    notes.add(ready ? kReady : kNotYet);
+    const NoWaitScope no_wait;
+    const std::string got = refusal(future.get());
+    run.check(ready ? got == "none" : got == "none" || got == "wait_forbidden", got);
+  });
+  EXPECT_EQ(orders, (std::set<Order>{{1, kReady}, {kNotYet, 1}}));
+}
+
+// Dropping it, or assigning over it, neither waits nor cancels.
+TEST(FutureOrder, DroppingOneLeavesItsTaskAlone) {
+  const auto orders = orders_of([](ExploreRun& run, const Notes& notes) {
+    const Stream s = must(Stream::create(run.device()));
+    {
+      const Future<void> dropped = notes.future(s, 1);
+    }
+    notes.add(0);
+    Future<void> replaced = notes.future(s, 2);
+    replaced = notes.future(s, 3);
+    must(replaced.get());
+    notes.add(4);
+  });
+  EXPECT_EQ(orders, (std::set<Order>{{0, 1, 2, 3, 4}, {1, 0, 2, 3, 4}}));
+}
+
+// Callbacks come once, behind their task, in the order in which they were given, and in no order
+// with the host, although the future is gone by then.
+TEST(FutureOrder, CallbacksComeBehindTheirTask) {
+  const auto orders = orders_of([](ExploreRun& run, const Notes& notes) {
+    const Stream s = must(Stream::create(run.device()));
+    {
+      const Future<void> dropped = notes.future(s, 1);
+      must(dropped.on_complete([notes] { notes.add(2); }));
+      must(dropped.on_complete([notes] { notes.add(3); }));
+    }
+    notes.add(0);
+  });
+  EXPECT_EQ(orders, (std::set<Order>{{0, 1, 2, 3}, {1, 0, 2, 3}, {1, 2, 0, 3}, {1, 2, 3, 0}}));
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Host functions on cpu: their order, what they may call, and what becomes of what they throw.
+// Host functions: on cpu, and as to their order, what they may call, and what becomes of what they
+// throw under every schedule.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,12 +9,14 @@
 #include <atomic>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "support/device_memory.hpp"
+#include "support/every_schedule.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/thalweg.hpp"
@@ -65,51 +68,6 @@ TEST_F(HostFunctionTest, RunsInItsTurnOnItsBytes) {
   EXPECT_EQ(refusal(done.get(kLimit)), "none");
 }
 
-// Its declared accesses order it with other streams.
-TEST_F(HostFunctionTest, ItsAccessesOrderIt) {
-  const Stream other = must(Stream::create(device_));
-  const auto v = must(s_.upload(std::vector<int>{0}));
-  const Gate gate(device_);
-  gate.hold(s_);
-  static_cast<void>(s_.host("writes", {writes(v)}, [to = device_span(v)] { to[0] = 5; }));
-  int seen = 0;
-  Future<void> reader =
-      other.host("reads", {reads(v)}, [&seen, from = device_span(v)] { seen = from[0]; });
-  EXPECT_EQ(refusal(other.synchronize(std::chrono::seconds(0))), "timeout");
-  gate.open();
-  ASSERT_EQ(refusal(reader.get(kLimit)), "none");
-  EXPECT_EQ(seen, 5);
-}
-
-// A token orders without bytes, readers included.
-TEST_F(HostFunctionTest, ATokenOrdersWithEverythingElse) {
-  const Stream other = must(Stream::create(device_));
-  const auto v = must(s_.upload(std::vector<int>{0}));
-  const auto empty = must(Array<int>::create(s_, 0));
-  for (const View<int>& token : {v.view(), empty.view()}) {
-    must(device_.synchronize(kLimit));
-    const Gate gate(device_);
-    gate.hold(s_);
-    std::vector<int> log;
-    static_cast<void>(s_.host("first", {orders(token)}, [&log] { log.push_back(1); }));
-    Future<void> second = other.host("second", {orders(token)}, [&log] { log.push_back(2); });
-    EXPECT_EQ(refusal(other.synchronize(std::chrono::seconds(0))), "timeout");
-    gate.open();
-    ASSERT_EQ(refusal(second.get(kLimit)), "none");
-    EXPECT_EQ(log, (std::vector<int>{1, 2}));
-  }
-}
-
-TEST_F(HostFunctionTest, ReadersRunBesideEachOther) {
-  const Stream other = must(Stream::create(device_));
-  const auto v = must(s_.upload(std::vector<int>{0}));
-  must(device_.synchronize(kLimit));
-  const Gate gate(device_);
-  gate.hold(s_);
-  static_cast<void>(s_.host("held", {reads(v)}, [] {}));
-  EXPECT_EQ(refusal(other.host("free", {reads(v)}, [] {}).get(kLimit)), "none");
-}
-
 // What it throws becomes the error of its future, with its own words.
 TEST_F(HostFunctionTest, WhatItThrowsIsInItsFuture) {
   const Sink sink;
@@ -129,25 +87,6 @@ TEST_F(HostFunctionTest, WhatItThrowsIsInItsFuture) {
   EXPECT_TRUE(sink.errors().empty());
 }
 
-// An error that nobody asks for is not lost: it goes to the sink, once.
-TEST_F(HostFunctionTest, WhatItThrowsGoesToTheSinkWhenItsFutureIsGone) {
-  const Sink sink;
-  const Gate gate(device_);
-  gate.hold(s_);
-  {
-    const Future<void> dropped = s_.host("save", {}, [] { throw std::runtime_error("Lost?"); });
-  }
-  gate.open();
-  ASSERT_EQ(refusal(device_.synchronize(kLimit)), "none");
-  EXPECT_TRUE(comes_true([&] {
-    static_cast<void>(device_.poll());
-    return !sink.errors().empty();
-  }));
-  ASSERT_EQ(sink.errors().size(), 1u);
-  EXPECT_EQ(sink.errors()[0].kind(), ErrorKind::task_failed);
-  EXPECT_THAT(std::string(sink.errors()[0].message()), HasSubstr("Lost?"));
-}
-
 TEST_F(HostFunctionTest, WhatAKernelThrowsGoesToTheSink) {
   const Sink sink;
   const auto v = must(s_.upload(std::vector<int>{0}));
@@ -164,34 +103,6 @@ TEST_F(HostFunctionTest, WhatAKernelThrowsGoesToTheSink) {
   EXPECT_EQ(device_.statistics().tasks_failed, 1u);
 }
 
-// It runs inside a NoWaitScope: every call that would wait is refused.
-TEST_F(HostFunctionTest, MustNotWait) {
-  const Stream other = must(Stream::create(device_));
-  const auto v = must(other.upload(std::vector<int>{0}));
-  const Event event = must(Event::create(device_));
-  const Timeline timeline = must(Timeline::create(device_));
-  const Gate gate(device_);
-  must(other.synchronize(kLimit));
-  gate.hold(other);
-  must(other.fill(v, 1));
-  must(other.record(event));
-  std::vector<std::string> refusals;
-  bool active = false;
-  Future<void> done = s_.host("waits", {}, [&] {
-    active = NoWaitScope::active();
-    refusals.push_back(refusal(other.synchronize(kLimit)));
-    refusals.push_back(refusal(s_.synchronize(kLimit)));
-    refusals.push_back(refusal(device_.synchronize(kLimit)));
-    refusals.push_back(refusal(other.read(v).get(kLimit)));
-    refusals.push_back(refusal(event.wait(kLimit)));
-    refusals.push_back(refusal(timeline.wait(1, kLimit)));
-  });
-  ASSERT_EQ(refusal(done.get(kLimit)), "none");
-  EXPECT_TRUE(active);
-  EXPECT_EQ(refusals, std::vector<std::string>(6, "wait_forbidden"));
-  EXPECT_FALSE(NoWaitScope::active());
-}
-
 // What is met already is no wait.
 TEST_F(HostFunctionTest, MayAskForWhatIsThere) {
   const Stream idle = must(Stream::create(device_));
@@ -203,22 +114,6 @@ TEST_F(HostFunctionTest, MayAskForWhatIsThere) {
   });
   ASSERT_EQ(refusal(done.get(kLimit)), "none");
   EXPECT_EQ(answers, std::vector<std::string>(2, "none"));
-}
-
-// It may submit, to its own stream and to others, and drop and make handles.
-TEST_F(HostFunctionTest, MaySubmit) {
-  const Stream other = must(Stream::create(device_));
-  const auto v = must(s_.upload(std::vector<int>{0}));
-  Future<std::vector<int>> read;
-  Future<void> done = s_.host("submits", {}, [&] {
-    must(s_.fill(v, 1));
-    must(other.fill(v, 2));
-    const Stream fresh = must(Stream::create(device_));
-    must(fresh.fill(v, 3));
-    read = fresh.read(v);
-  });
-  ASSERT_EQ(refusal(done.get(kLimit)), "none");
-  EXPECT_EQ(must(read.get(kLimit)), std::vector<int>{3});
 }
 
 // A function owns what it captured until it has run, and no longer.
@@ -257,6 +152,126 @@ TEST_F(HostFunctionTest, RunsOnAThreadOfTheDevice) {
 
 TEST_F(HostFunctionTest, AnEmptyFunctionIsRefused) {
   EXPECT_EQ(refusal(s_.host("nothing", {}, UniqueFunction()).get(kLimit)), "invalid_argument");
+}
+
+// Under every schedule.
+
+// A declaration of each mode.
+using Declare = detail::DeclaredAccess (*)(const View<int>&);
+constexpr Declare kReads = [](const View<int>& view) { return reads(view); };
+constexpr Declare kWrites = [](const View<int>& view) { return writes(view); };
+constexpr Declare kUpdates = [](const View<int>& view) { return updates(view); };
+constexpr Declare kOrders = [](const View<int>& view) { return orders(view); };
+constexpr Declare kDeclares[] = {kReads, kWrites, kUpdates, kOrders};
+
+// Elements of one array that two functions on different streams declare.
+struct Elements {
+  std::uint64_t first;
+  std::uint64_t count;
+};
+
+bool may_change_places(Declare first, Elements of_first, Declare second, Elements of_second) {
+  const auto orders = orders_of([&](ExploreRun& run, const Notes& notes) {
+    const Stream a = must(Stream::create(run.device()));
+    const Stream b = must(Stream::create(run.device()));
+    const auto v = must(a.upload(std::vector<int>(8, 0)));
+    must(a.synchronize());
+    notes.task(a, 1, {first(v.view(of_first.first, of_first.count))});
+    notes.task(b, 2, {second(v.view(of_second.first, of_second.count))});
+  });
+  if (orders == std::set<Order>{{1, 2}}) return false;
+  EXPECT_EQ(orders, (std::set<Order>{{1, 2}, {2, 1}}));
+  return true;
+}
+
+// Readers of the same bytes run beside each other; everybody else comes in the order of the calls.
+TEST(HostFunctionOrder, FollowsFromTheBytesThatAreDeclared) {
+  for (const Declare first : kDeclares)
+    for (const Declare second : kDeclares)
+      EXPECT_EQ(may_change_places(first, {0, 4}, second, {3, 4}),
+                first == kReads && second == kReads);
+}
+
+// Without a byte in common only tokens of one memory are ordered, and those need no bytes at all.
+TEST(HostFunctionOrder, IsFreeWhereNoByteIsShared) {
+  for (const Declare first : kDeclares) {
+    for (const Declare second : kDeclares) {
+      const bool tokens = first == kOrders && second == kOrders;
+      EXPECT_EQ(may_change_places(first, {0, 4}, second, {4, 4}), !tokens);
+      EXPECT_EQ(may_change_places(first, {0, 0}, second, {0, 8}), !tokens);
+    }
+  }
+}
+
+// It runs inside a NoWaitScope: whatever another stream has done by then, a call is answered at
+// once, or refused. Nothing that its own stream has before it can be waited for.
+TEST(HostFunctionOrder, ACallThatWouldWaitIsRefused) {
+  enum Call { of_stream, of_event, of_own, of_device, of_read, of_timeline, kCalls };
+  std::set<std::string> answers[kCalls];
+  explore_all([&answers](ExploreRun& run) {
+    const Stream s = must(Stream::create(run.device()));
+    const Stream other = must(Stream::create(run.device()));
+    const auto v = must(Array<int>::create(other, 1));
+    const Event event = must(Event::create(run.device()));
+    const Timeline timeline = must(Timeline::create(run.device()));
+    must(other.fill(v, 1));
+    must(other.record(event));
+    Future<void> done = s.host("asks", {}, [&, device = run.device()] {
+      run.check(NoWaitScope::active(), "waiting is forbidden");
+      answers[of_stream].insert(refusal(other.synchronize(kLimit)));
+      answers[of_event].insert(refusal(event.wait(kLimit)));
+      answers[of_own].insert(refusal(s.synchronize(kLimit)));
+      answers[of_device].insert(refusal(device.synchronize(kLimit)));
+      answers[of_read].insert(refusal(other.read(v).get(kLimit)));
+      answers[of_timeline].insert(refusal(timeline.wait(1, kLimit)));
+    });
+    must(done.get());
+    run.check(!NoWaitScope::active(), "waiting is allowed again");
+  });
+  const std::set<std::string> either{"none", "wait_forbidden"};
+  const std::set<std::string> never{"wait_forbidden"};
+  for (int call = 0; call != kCalls; ++call)
+    EXPECT_EQ(answers[call], call <= of_event ? either : never) << call;
+}
+
+// It may submit, to its own stream and to others, and make and drop handles.
+TEST(HostFunctionOrder, MaySubmit) {
+  explore_all([](ExploreRun& run) {
+    const Stream s = must(Stream::create(run.device()));
+    const Stream other = must(Stream::create(run.device()));
+    const auto v = must(s.upload(std::vector<int>{0}));
+    Future<std::vector<int>> read;
+    Future<void> done = s.host("submits", {}, [&read, s, other, v, device = run.device()] {
+      must(s.fill(v, 1));
+      must(other.fill(v, 2));
+      const Stream fresh = must(Stream::create(device));
+      must(fresh.fill(v, 3));
+      read = fresh.read(v);
+    });
+    must(done.get());
+    run.check(must(read.get()) == std::vector<int>{3}, "the last call comes last");
+  });
+}
+
+// What it throws is told once: to whoever asks its future, or, when nobody does, to the sink. The
+// future goes before the function has run, or behind it.
+TEST(HostFunctionOrder, WhatItThrowsIsToldOnce) {
+  for (const bool asked : {true, false}) {
+    const Sink sink;
+    explore_all([&sink, asked](ExploreRun& run) {
+      const std::size_t before = sink.errors().size();
+      const Stream s = must(Stream::create(run.device()));
+      Future<void> failed = s.host("save", {}, [] { throw std::runtime_error("Lost?"); });
+      if (asked) run.check(refusal(failed.get()) == "task_failed", "the future tells");
+      failed = {};
+      must(s.synchronize());
+      const std::vector<Error> told = sink.errors();
+      run.check(told.size() == before + (asked ? 0 : 1), "the sink hears the rest");
+      if (told.size() == before) return;
+      run.check(told.back().kind() == ErrorKind::task_failed, "of a task that failed");
+      run.check(told.back().message().find("Lost?") != std::string_view::npos, "in its own words");
+    });
+  }
 }
 
 }  // namespace

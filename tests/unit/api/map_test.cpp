@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deadlines of map(), by a clock that the test moves. What else thalweg/map.hpp promises is in the
-// contract.
+// Deadlines of map(), by a clock that the test moves, and views under every schedule. What else
+// thalweg/map.hpp promises is in the contract.
 
 #include "thalweg/map.hpp"
 
@@ -9,10 +9,12 @@
 
 #include <chrono>
 #include <memory>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "support/every_schedule.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/base/virtual_clock.hpp"
@@ -23,7 +25,8 @@ namespace {
 
 using std::chrono::milliseconds;
 
-class MapTest : public testing::Test {
+// With threads of its own, and without: there the thread that waits runs the tasks.
+class MapTest : public testing::TestWithParam<const char*> {
  protected:
   // Waits in map() on a thread of its own; comes back when it is blocked.
   void start(const View<int>& view, Deadline deadline) {
@@ -36,7 +39,7 @@ class MapTest : public testing::Test {
   }
 
   const std::shared_ptr<VirtualClock> clock_ = std::make_shared<VirtualClock>();
-  const Device device_ = must(Device::open("cpu?workers=2", {.clock = clock_}));
+  const Device device_ = must(Device::open(GetParam(), {.clock = clock_}));
   const Stream a_ = must(Stream::create(device_));
   const Stream b_ = must(Stream::create(device_));
   const HostArray<int> pages_ = must(HostArray<int>::create(a_, 8));
@@ -47,7 +50,7 @@ class MapTest : public testing::Test {
 
 // While the host waits, tasks on the bytes are refused and others are not. When its time is over,
 // all is as before: what is enqueued then runs behind what was.
-TEST_F(MapTest, ATimeoutGivesTheBytesBackToTasks) {
+TEST_P(MapTest, ATimeoutGivesTheBytesBackToTasks) {
   const Gate gate(device_);
   gate.hold(a_);
   must(a_.fill(pages_, 1));
@@ -69,7 +72,7 @@ TEST_F(MapTest, ATimeoutGivesTheBytesBackToTasks) {
 }
 
 // The tasks of several streams share one deadline.
-TEST_F(MapTest, TheDeadlineIsForAllTasksTogether) {
+TEST_P(MapTest, TheDeadlineIsForAllTasksTogether) {
   const Gate one(device_);
   const Gate two(device_);
   one.hold(a_);
@@ -86,7 +89,7 @@ TEST_F(MapTest, TheDeadlineIsForAllTasksTogether) {
 }
 
 // The tasks come first.
-TEST_F(MapTest, AViewInTimeIsGiven) {
+TEST_P(MapTest, AViewInTimeIsGiven) {
   const Gate gate(device_);
   gate.hold(a_);
   must(a_.fill(pages_, 1));
@@ -99,6 +102,44 @@ TEST_F(MapTest, AViewInTimeIsGiven) {
   EXPECT_EQ(clock_->alarms(), 0U);
   EXPECT_EQ(device_.wait_ledger().front().reason, WaitReason::map);
   EXPECT_EQ(device_.wait_ledger().front().total, milliseconds(4));
+}
+
+INSTANTIATE_TEST_SUITE_P(Devices, MapTest, testing::Values("cpu?workers=2", "sim?seed=1"),
+                         [](const testing::TestParamInfo<const char*>& device) {
+                           return std::string(device.param).substr(0, 3);
+                         });
+
+// One actor changes the bytes in a view while another submits a task on them: it is refused, or
+// comes before the view, or behind it. While the host has the bytes nobody else changes them.
+TEST(MapOrder, ATaskComesBeforeTheViewOrBehindItOrIsRefused) {
+  Stream s;
+  HostArray<int> pages;
+  std::set<std::string> answers;
+  std::set<int> left;
+  ExploreProgram program;
+  program.before = [&](ExploreRun& run) {
+    s = must(Stream::create(run.device()));
+    pages = must(HostArray<int>::create(s, 1));
+    must(s.fill(pages, 1));
+  };
+  program.actors.emplace_back([&pages](ExploreRun& run) {
+    const auto view = must(map(pages.view(), for_update));
+    const int found = view[0];
+    static_cast<void>(run.device().poll());
+    run.check(view[0] == found, "nobody writes what the host has");
+    view[0] = found + 1;
+    static_cast<void>(run.device().poll());
+    run.check(view[0] == found + 1, "nobody writes what the host has written");
+  });
+  program.actors.emplace_back([&](ExploreRun&) { answers.insert(refusal(s.fill(pages, 7))); });
+  program.after = [&](ExploreRun&) {
+    left.insert(must(map(pages.view(), for_reading))[0]);
+    pages = {};
+    s = Stream();
+  };
+  explore_all(program);
+  EXPECT_EQ(answers, (std::set<std::string>{"invalid_argument", "none"}));
+  EXPECT_EQ(left, (std::set<int>{2, 7, 8}));
 }
 
 }  // namespace

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// StreamOptions::room_bytes and Stream::wait_for_room, on cpu. A closed gate keeps the tasks from
-// passing; it is itself a task.
+// StreamOptions::room_bytes and Stream::wait_for_room: on cpu, where a closed gate keeps the tasks
+// from passing (it is itself a task), and under every schedule.
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,12 +9,14 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "support/every_schedule.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/thalweg.hpp"
@@ -123,23 +125,6 @@ TEST_F(RoomTest, CountsUploads) {
   EXPECT_EQ(must(s.read(a).get()), std::vector<int>(1024, 3));
 }
 
-// What uploads staged that have passed is not held: never more than the limit at a time, although
-// nothing synchronizes.
-TEST_F(RoomTest, HoldsNoMoreThanTheLimit) {
-  constexpr std::uint64_t kLimitBytes = 64 << 10;
-  const Stream s = limited(kLimitBytes);
-  const Array<int> a = must(Array<int>::create(s, 4096));
-  const std::vector<int> values(4096, 1);
-  for (int i = 0; i != 200; ++i) {
-    const Result<Task> sent = s.upload(a, std::span<const int>(values));
-    if (!sent) {
-      ASSERT_EQ(refusal(sent), "queue_full");
-      must(s.wait_for_room({}, values.size() * sizeof(int)));
-    }
-    ASSERT_LE(device_.host_memory_usage().live_bytes, kLimitBytes);
-  }
-}
-
 TEST_F(RoomTest, IsUnlimitedWithoutTheOption) {
   const Gate gate(device_);
   gate.hold(plain_);
@@ -223,6 +208,59 @@ TEST_F(RoomTest, TwoThreadsShareIt) {
   for (std::thread& thread : threads) thread.join();
   must(s.wait_for_room());
   EXPECT_EQ(must(s.read(sum).get())[0], 2 * kTasks);
+}
+
+// Under every schedule.
+
+// What uploads staged that have passed is not held: never more than the limit at a time, although
+// nothing synchronizes.
+TEST(RoomOrder, HoldsNoMoreThanTheLimit) {
+  explore_all([](ExploreRun& run) {
+    constexpr std::uint64_t kBytes = 4096;
+    constexpr std::uint64_t kLimitBytes = 2 * (kBytes + kTask);
+    const std::vector<int> values(kBytes / sizeof(int), 1);
+    const Stream s = must(Stream::create(run.device(), {.room_bytes = kLimitBytes}));
+    const Array<int> a = must(Array<int>::create(s, values.size()));
+    for (int accepted = 0; accepted != 5;) {
+      const Result<Task> sent = s.upload(a, std::span<const int>(values));
+      if (sent) {
+        ++accepted;
+      } else {
+        run.check(refusal(sent) == "queue_full", "nothing else is refused");
+        must(s.wait_for_room({}, kBytes));
+      }
+      run.check(run.device().host_memory_usage().live_bytes <= kLimitBytes, "the limit holds");
+    }
+  });
+}
+
+// Two actors share the room of one task: each task is accepted once, and nobody waits for good.
+TEST(RoomOrder, TwoActorsShareIt) {
+  Stream s;
+  Array<int> sum;
+  std::set<std::string> answers;
+  ExploreProgram program;
+  program.before = [&](ExploreRun& run) {
+    s = must(Stream::create(run.device(), {.room_bytes = kTask + sizeof(BufferArgument)}));
+    sum = must(Array<int>::create(s, 1));
+    must(s.fill(sum, 0));
+  };
+  program.actors.assign(2, [&](ExploreRun&) {
+    const auto count = kernel("count", [](Cell, std::span<int> to) { ++to[0]; });
+    for (bool done = false; !done;) {
+      const Result<Task> sent = s.launch(count, 1, sum);
+      answers.insert(refusal(sent));
+      done = sent.has_value();
+      if (!done) must(s.wait_for_room({}, sizeof(BufferArgument)));
+    }
+  });
+  program.after = [&](ExploreRun& run) {
+    run.check(must(s.read(sum).get())[0] == 2, "each task ran once");
+    sum = {};
+    s = Stream();
+  };
+  explore_all(program);
+  EXPECT_EQ(answers, (std::set<std::string>{"none", "queue_full"}));
 }
 
 }  // namespace

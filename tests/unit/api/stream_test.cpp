@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The contract of streams on cpu, row by row: docs of thalweg/stream.hpp. A closed gate is what
-// proves that something has not run; nothing sleeps.
+// The contract of streams, row by row: docs of thalweg/stream.hpp. On cpu a closed gate is what
+// proves that something has not run; nothing sleeps. Orders are tested under every schedule.
 
 #include "thalweg/stream.hpp"
 
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "support/device_memory.hpp"
+#include "support/every_schedule.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/thalweg.hpp"
@@ -311,28 +312,6 @@ TEST_F(StreamTest, SynchronizeTimesOutAndChangesNothing) {
   EXPECT_TRUE(held.ready());
 }
 
-// What is enqueued from now on waits for what is on the other stream now, not for what comes later.
-TEST_F(StreamTest, WaitForAnotherStreamBindsToItsPresentEnd) {
-  const Stream a = stream();
-  const Stream b = stream();
-  const Gate first(device_);
-  const Gate second(device_);
-  std::atomic<bool> ran{false};
-  first.hold(a);
-  run(a, [&ran] { ran = true; });
-  Future<void> before = b.host("before", {}, [] {});
-  must(b.wait(a));
-  second.hold(a);
-  run(a, [] {});
-  EXPECT_EQ(refusal(before.get(kLimit)), "none");
-  bool seen = false;
-  Future<void> after = b.host("after", {}, [&] { seen = ran; });
-  EXPECT_EQ(refusal(b.synchronize(std::chrono::seconds(0))), "timeout");
-  first.open();
-  ASSERT_EQ(refusal(after.get(kLimit)), "none");
-  EXPECT_TRUE(seen);
-}
-
 TEST_F(StreamTest, WaitForItsOwnQueueIsNoWait) {
   const Stream s = stream();
   const Stream copy = s;
@@ -475,6 +454,39 @@ TEST_F(StreamTest, AnInvalidHandleIsRefusedAndNeverCrashes) {
   EXPECT_EQ(refusal(good.wait_event(Event())), "invalid_handle");
   EXPECT_EQ(refusal(good.record(Event())), "invalid_handle");
   EXPECT_EQ(refusal(good.wait(Timeline(), 1)), "invalid_handle");
+}
+
+// What is enqueued from now on waits for what is on the other stream now, not for what comes later,
+// and what was enqueued before waits for nothing: each order that keeps these three to themselves
+// can come.
+TEST(StreamOrder, WaitForAnotherStreamBindsToItsPresentEnd) {
+  const auto orders = orders_of([](ExploreRun& run, const Notes& notes) {
+    const Stream a = must(Stream::create(run.device()));
+    const Stream b = must(Stream::create(run.device()));
+    notes.task(a, 1);
+    notes.task(b, 2);
+    must(b.wait(a));
+    notes.task(a, 3);
+    notes.task(b, 4);
+  });
+  EXPECT_EQ(orders, (std::set<Order>{
+                        {1, 2, 3, 4}, {1, 2, 4, 3}, {1, 3, 2, 4}, {2, 1, 3, 4}, {2, 1, 4, 3}}));
+}
+
+// Another actor goes on enqueueing: synchronize() comes back behind what was there before it, and
+// need not wait for more.
+TEST(StreamOrder, SynchronizeWaitsForWhatIsEnqueuedBeforeItAndNoMore) {
+  Stream s;
+  NotingProgram program;
+  program.before = [&s](ExploreRun& run, const Notes&) { s = must(Stream::create(run.device())); };
+  program.actors.emplace_back([&s](ExploreRun&, const Notes& notes) {
+    notes.task(s, 1);
+    must(s.synchronize());
+    notes.add(3);
+  });
+  program.actors.emplace_back([&s](ExploreRun&, const Notes& notes) { notes.task(s, 2); });
+  program.after = [&s](ExploreRun&, const Notes&) { s = Stream(); };
+  EXPECT_EQ(orders_of(program), (std::set<Order>{{1, 2, 3}, {1, 3, 2}, {2, 1, 3}}));
 }
 
 }  // namespace

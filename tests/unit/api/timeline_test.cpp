@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What thalweg/timeline.hpp promises, on cpu.
+// What thalweg/timeline.hpp promises: on cpu, and what concerns orders under every schedule.
 
 #include "thalweg/timeline.hpp"
 
@@ -9,10 +9,11 @@
 
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <thread>
 #include <utility>
-#include <vector>
 
+#include "support/every_schedule.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/thalweg.hpp"
 
@@ -43,33 +44,11 @@ TEST_F(TimelineTest, StartsWhereItIsToldAndOnlyRises) {
   EXPECT_EQ(started.value(), std::numeric_limits<std::uint64_t>::max());
 }
 
-// A stream waits for its value, and a signal may skip it.
-TEST_F(TimelineTest, HoldsAStreamUntilTheValueIsReached) {
-  must(s_.wait(timeline_, 2));
-  Future<void> behind = s_.host("behind", {}, [] {});
-  must(timeline_.signal(1));
-  EXPECT_EQ(refusal(s_.synchronize(std::chrono::seconds(0))), "timeout");
-  must(timeline_.signal(5));
-  EXPECT_EQ(refusal(behind.get(kLimit)), "none");
-}
-
 TEST_F(TimelineTest, AValueThatIsReachedHoldsNothing) {
   must(timeline_.signal(3));
   must(s_.wait(timeline_, 0));
   must(s_.wait(timeline_, 3));
   EXPECT_EQ(refusal(s_.host("f", {}, [] {}).get(kLimit)), "none");
-}
-
-// One value lets many streams go.
-TEST_F(TimelineTest, LetsEveryStreamGoThatWaits) {
-  std::vector<Future<void>> futures;
-  for (std::uint64_t i = 0; i < 8; ++i) {
-    const Stream stream = must(Stream::create(device_));
-    must(stream.wait(timeline_, 1 + i % 2));
-    futures.push_back(stream.host("f", {}, [] {}));
-  }
-  must(timeline_.signal(2));
-  for (Future<void>& future : futures) EXPECT_EQ(refusal(future.get(kLimit)), "none");
 }
 
 // What the host wrote before the signal is seen behind it.
@@ -99,20 +78,6 @@ TEST_F(TimelineTest, AHostFunctionMayRaiseIt) {
   EXPECT_EQ(refusal(raises.get(kLimit)), "none");
 }
 
-// Work of one stream releases another.
-TEST_F(TimelineTest, AHostFunctionReleasesAnotherStream) {
-  const Stream other = must(Stream::create(device_));
-  std::vector<int> log;
-  must(other.wait(timeline_, 1));
-  Future<void> second = other.host("second", {}, [&log] { log.push_back(2); });
-  static_cast<void>(s_.host("first", {}, [&log, timeline = timeline_] {
-    log.push_back(1);
-    must(timeline.signal(1));
-  }));
-  ASSERT_EQ(refusal(second.get(kLimit)), "none");
-  EXPECT_EQ(log, (std::vector<int>{1, 2}));
-}
-
 // A stream that waits keeps it alive; a copy is the same timeline.
 TEST_F(TimelineTest, ACopyIsTheSameTimeline) {
   Timeline copy = must(Timeline::create(device_));
@@ -134,6 +99,89 @@ TEST_F(TimelineTest, AnInvalidHandleIsRefused) {
     EXPECT_EQ(refusal(timeline.wait(0, kLimit)), "invalid_handle");
   }
   EXPECT_TRUE(taken.valid());
+}
+
+// A stream waits for its value, and a signal may skip it.
+TEST(TimelineOrder, AStreamIsHeldUntilItsValueIsReachedAndNoLonger) {
+  const auto orders = orders_of([](ExploreRun& run, const Notes& notes) {
+    const Stream s = must(Stream::create(run.device()));
+    const Timeline timeline = must(Timeline::create(run.device()));
+    must(s.wait(timeline, 2));
+    notes.task(s, 3);
+    must(timeline.signal(1));
+    notes.add(1);
+    must(timeline.signal(5));
+    notes.add(2);
+  });
+  EXPECT_EQ(orders, (std::set<Order>{{1, 2, 3}, {1, 3, 2}}));
+}
+
+// One value lets many streams go, and gives them no order among each other.
+TEST(TimelineOrder, OneSignalLetsEveryStreamGoThatWaits) {
+  const auto orders = orders_of([](ExploreRun& run, const Notes& notes) {
+    const Timeline timeline = must(Timeline::create(run.device()));
+    for (int i = 1; i != 4; ++i) {
+      const Stream stream = must(Stream::create(run.device()));
+      must(stream.wait(timeline, static_cast<std::uint64_t>(1 + i % 2)));
+      notes.task(stream, i);
+    }
+    notes.add(0);
+    must(timeline.signal(2));
+  });
+  EXPECT_EQ(
+      orders,
+      (std::set<Order>{
+          {0, 1, 2, 3}, {0, 1, 3, 2}, {0, 2, 1, 3}, {0, 2, 3, 1}, {0, 3, 1, 2}, {0, 3, 2, 1}}));
+}
+
+// Work of one stream releases another, whether a host function does it or the stream.
+TEST(TimelineOrder, AStreamReleasesAnotherStream) {
+  for (const bool by_function : {true, false}) {
+    const auto orders = orders_of([by_function](ExploreRun& run, const Notes& notes) {
+      const Stream first = must(Stream::create(run.device()));
+      const Stream second = must(Stream::create(run.device()));
+      const Timeline timeline = must(Timeline::create(run.device()));
+      must(second.wait(timeline, 1));
+      notes.task(second, 2);
+      if (by_function) {
+        static_cast<void>(first.host("first", {}, [notes, timeline] {
+          notes.add(1);
+          must(timeline.signal(1));
+        }));
+      } else {
+        notes.task(first, 1);
+        must(first.signal(timeline, 1));
+      }
+    });
+    EXPECT_EQ(orders, (std::set<Order>{{1, 2}}));
+  }
+}
+
+// Two actors of the host: one is released by the other, or by what the other has enqueued.
+TEST(TimelineOrder, TheHostWaitsForWhoeverSignals) {
+  for (const bool by_stream : {false, true}) {
+    std::optional<Timeline> timeline;
+    NotingProgram program;
+    program.before = [&timeline](ExploreRun& run, const Notes&) {
+      timeline = must(Timeline::create(run.device()));
+    };
+    program.actors.emplace_back([&timeline](ExploreRun&, const Notes& notes) {
+      must(timeline->wait(1));
+      notes.add(2);
+    });
+    program.actors.emplace_back([&timeline, by_stream](ExploreRun& run, const Notes& notes) {
+      if (by_stream) {
+        const Stream stream = must(Stream::create(run.device()));
+        notes.task(stream, 1);
+        must(stream.signal(*timeline, 1));
+      } else {
+        notes.add(1);
+        must(timeline->signal(1));
+      }
+    });
+    program.after = [&timeline](ExploreRun&, const Notes&) { timeline.reset(); };
+    EXPECT_EQ(orders_of(program), (std::set<Order>{{1, 2}}));
+  }
 }
 
 }  // namespace

@@ -28,6 +28,16 @@ SampleTrace two_streams() {
   return trace;
 }
 
+SampleTrace what_went_wrong() {
+  SampleTrace trace;
+  trace.submit(0, 1, TaskKind::fill).run(0, 1, 0, 0);
+  trace.submit(0, 2, TaskKind::host, "log").run(0, 2, 0, 0, "no disk");
+  trace.submit(0, 3, TaskKind::copy);
+  trace.says(TraceKind::refuse, kHostLane, 0, "fill: too large.");
+  trace.says(TraceKind::finding, 0, 1, "unordered: two tasks.");
+  return trace;
+}
+
 TEST(LanesText, AnEmptyTraceSaysSo) { EXPECT_EQ(lanes_text({}), "The trace is empty.\n"); }
 
 TEST(LanesText, TasksStandOnTheirStreamsAndSayWhatTheyWaitFor) {
@@ -62,13 +72,7 @@ TEST(LanesText, TasksThatTakeNoTimeStandInTheirOrder) {
 }
 
 TEST(LanesText, FindingsFailuresAndWhatNeverRanAreMarked) {
-  SampleTrace trace;
-  trace.submit(0, 1, TaskKind::fill).run(0, 1, 0, 0);
-  trace.submit(0, 2, TaskKind::host, "log").run(0, 2, 0, 0, "no disk");
-  trace.submit(0, 3, TaskKind::copy);
-  trace.says(TraceKind::refuse, kHostLane, 0, "fill: too large.");
-  trace.says(TraceKind::finding, 0, 1, "unordered: two tasks.");
-  EXPECT_EQ(lanes_text(trace.trace()),
+  EXPECT_EQ(lanes_text(what_went_wrong().trace()),
             "h   s0@1       s0@2      s0@3 refused !\n"
             "s0  -[!1 fill]--[x2 log]---------------[?3 copy]\n"
             "\n"
@@ -202,6 +206,16 @@ TEST(LanesSvg, FindingsAreRed) {
   EXPECT_EQ(count(svg, "class=\"badge\" cx"), 1u);
   EXPECT_NE(svg.find("<rect class=\"box fill found\""), std::string::npos);
   EXPECT_NE(svg.find("! unordered: a &amp; b"), std::string::npos);
+}
+
+// The same notes as the lanes of letters have.
+TEST(LanesSvg, WhatWentWrongIsSaidBelow) {
+  const std::string svg = lanes_svg(what_went_wrong().trace());
+  expect_well_formed(svg);
+  for (const char* const note :
+       {">refused: fill: too large.</text>", ">! unordered: two tasks.</text>",
+        ">x s0@2 log: no disk</text>", ">? s0@3 copy has not run. main.cpp:5</text>"})
+    EXPECT_EQ(count(svg, note), 1u) << note;
 }
 
 // Names and messages of the program's may hold anything.

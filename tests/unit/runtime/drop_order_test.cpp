@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "support/device_memory.hpp"
+#include "support/every_schedule.hpp"
 #include "support/random.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/thalweg.hpp"
@@ -36,8 +37,8 @@ using PlusOne = decltype(plus_one());
 // One handle of each kind, with work that needs them all behind a gate. The gate's timeline is not
 // among them: what nobody can open stays closed.
 struct Handles {
-  explicit Handles(const std::string& name, const Counter& ran)
-      : device(must(Device::open(name))),
+  Handles(Device opened, const Counter& ran)
+      : device(std::move(opened)),
         gate(must(Timeline::create(*device))),
         stream(must(Stream::create(*device))),
         timeline(must(Timeline::create(*device))),
@@ -95,11 +96,11 @@ struct Handles {
   std::optional<Future<void>> future;
 };
 
-class DropOrder : public ::testing::TestWithParam<const char*> {};
+class DropOrderOnThreads : public ::testing::TestWithParam<const char*> {};
 
 // A sample of the 5040 orders, chosen by a seed: all handles go while the gate is closed; then it
 // opens, and the work still runs and is right.
-TEST_P(DropOrder, BehindAClosedGate) {
+TEST_P(DropOrderOnThreads, BehindAClosedGate) {
   Random random(11);
   std::array<int, 7> order{0, 1, 2, 3, 4, 5, 6};
   for (int sample = 0; sample != 60; ++sample) {
@@ -107,7 +108,7 @@ TEST_P(DropOrder, BehindAClosedGate) {
       std::swap(order[i], order[random.below(static_cast<std::uint32_t>(i + 1))]);
     SCOPED_TRACE(::testing::PrintToString(order));
     const Counter ran = counter();
-    Handles handles(GetParam(), ran);
+    Handles handles(must(Device::open(GetParam())), ran);
     for (const int which : order) handles.drop(which);
     EXPECT_EQ(*ran, 0);
     must(handles.gate.signal(1));
@@ -118,14 +119,14 @@ TEST_P(DropOrder, BehindAClosedGate) {
 }
 
 // The same with the gate opening on another thread in the middle of it.
-TEST_P(DropOrder, WhileTheGateOpens) {
+TEST_P(DropOrderOnThreads, WhileTheGateOpens) {
   Random random(12);
   std::array<int, 7> order{0, 1, 2, 3, 4, 5, 6};
   for (int sample = 0; sample != 60; ++sample) {
     for (std::size_t i = order.size() - 1; i != 0; --i)
       std::swap(order[i], order[random.below(static_cast<std::uint32_t>(i + 1))]);
     const Counter ran = counter();
-    Handles handles(GetParam(), ran);
+    Handles handles(must(Device::open(GetParam())), ran);
     std::thread opener([gate = std::exchange(handles.gate, {})] { must(gate.signal(1)); });
     for (const int which : order) handles.drop(which);
     opener.join();
@@ -134,22 +135,44 @@ TEST_P(DropOrder, WhileTheGateOpens) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Cpu, DropOrder, ::testing::Values("cpu?workers=1", "cpu?workers=4"));
+INSTANTIATE_TEST_SUITE_P(Cpu, DropOrderOnThreads,
+                         ::testing::Values("cpu?workers=1", "cpu?workers=4"));
 
-// Every single order. Long, and therefore apart.
-TEST(DropOrderSlow, AllOrders) {
-  std::array<int, 7> order{0, 1, 2, 3, 4, 5, 6};
-  do {
-    const Counter ran = counter();
-    Handles handles("cpu?workers=1", ran);
-    for (const int which : order) handles.drop(which);
+// Under every schedule: the work has come any way when the handles go, and goes on between them.
+// With the device nobody holds it, and whatever is left over is found.
+void drop_under_every_schedule(const std::array<int, 7>& order) {
+  Counter ran;
+  ExploreProgram program;
+  program.actors.emplace_back([&](ExploreRun& run) {
+    ran = counter();
+    Handles handles(must(run.open("sim")), ran);
     must(handles.gate.signal(1));
     handles.gate = {};
-    ASSERT_TRUE(comes_true([&ran] { return ran.use_count() == 1; }))
-        << ::testing::PrintToString(order);
-    ASSERT_EQ(*ran, 1) << ::testing::PrintToString(order);
+    for (const int which : order) handles.drop(which);
+  });
+  program.after = [&ran](ExploreRun& run) {
+    run.check(*ran == 1, "the work runs once and is right");
+    run.check(ran.use_count() == 1, "nothing is left of it");
+  };
+  explore_all(program);
+}
+
+// Every n-th of the 5040 orders.
+void drop_in_orders(int every) {
+  std::array<int, 7> order{0, 1, 2, 3, 4, 5, 6};
+  int left = 0;
+  do {
+    if (left-- != 0) continue;
+    left = every - 1;
+    drop_under_every_schedule(order);
+    ASSERT_FALSE(::testing::Test::HasFailure()) << ::testing::PrintToString(order);
   } while (std::next_permutation(order.begin(), order.end()));
 }
+
+TEST(DropOrder, ASampleOfTheOrdersUnderEverySchedule) { drop_in_orders(41); }
+
+// Every single order. Long, and therefore apart.
+TEST(DropOrderSlow, AllOrdersUnderEverySchedule) { drop_in_orders(1); }
 
 // The last handle of a stream, a buffer and a device is the one a host function has captured: they
 // go on a worker, in the middle of that stream's own work, and nothing behind it is lost.
@@ -185,39 +208,43 @@ TEST(LastHandle, MayGoInsideAHostFunction) {
   }
 }
 
-// A kernel that holds the last handle of a buffer, and is itself dropped at once.
+// A kernel that holds the last handle of a buffer, and is itself dropped at once: under every
+// schedule it finds its bytes, and leaves none behind.
 TEST(LastHandle, MayBeHeldByAKernel) {
-  const Device device = must(Device::open("cpu?workers=1"));
-  {
-    const Stream s = must(Stream::create(device));
-    const Timeline gate = must(Timeline::create(device));
-    must(s.wait(gate, 1));
+  explore_all([](ExploreRun& run) {
+    const Stream s = must(Stream::create(run.device()));
+    const auto v = must(Array<int>::create(s, 4));
     {
-      const auto table = must(Array<int>::create(s, 64));
-      const auto v = must(Array<int>::create(s, 4));
+      const auto table = must(s.upload(std::vector<int>{5, 6, 7, 8}));
       must(s.launch(kernel("k",
-                           [table, bytes = device_span(table)](Cell at, std::span<int> to) {
-                             to[at.x] = static_cast<int>(bytes.size());
+                           [table, bytes = device_span(table)](Cell at, Out<int> to) {
+                             to[at.x] = bytes[at.x] + static_cast<int>(table.count());
                            }),
                     4, v));
     }
-    must(gate.signal(1));
-    must(s.synchronize());
-  }
-  EXPECT_TRUE(comes_true([&device] { return device.memory_usage().allocations == 0; }));
+    run.check(must(s.read(v).get()) == std::vector<int>{9, 10, 11, 12}, "the bytes are there");
+    run.check(run.device().poll(), "nothing runs");
+    run.check(run.device().memory_usage().allocations == 1, "and nobody needs them any more");
+  });
 }
 
 // A kernel that holds a handle to its own stream is a circle. When the program has let go of both
-// and the kernel has run, somebody must break it: nobody is left who could poll.
+// and the kernel has run, somebody must break it: nobody is left who could poll. Under every
+// schedule what is left over is found.
 TEST(LastHandle, AKernelThatHoldsItsStreamIsNoLeak) {
-  const Counter held = counter();
-  const Device device = must(Device::open("cpu?workers=1"));
-  {
-    const Stream s = must(Stream::create(device));
+  Counter held;
+  ExploreProgram program;
+  program.actors.emplace_back([&held](ExploreRun& run) {
+    held = counter();
+    const Stream s = must(Stream::create(must(run.open("sim"))));
     const auto v = must(Array<int>::create(s, 1));
-    must(s.launch(kernel("k", [s, held](Cell, std::span<int>) {}), 1, v));
-  }
-  EXPECT_TRUE(comes_true([&] { return held.use_count() == 1; }));
+    must(s.launch(kernel("k", [s, held](Cell, Out<int> to) { to[0] = ++*held; }), 1, v));
+  });
+  program.after = [&held](ExploreRun& run) {
+    run.check(*held == 1, "it ran");
+    run.check(held.use_count() == 1, "and is gone");
+  };
+  explore_all(program);
 }
 
 // What a host function has captured goes while waiting is still forbidden: a destructor that waited
