@@ -5,13 +5,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
+#include "backends/sim/flat_map.hpp"
 #include "backends/sim/schedule.hpp"
 #include "backends/sim/world.hpp"
 #include "thalweg/base/result.hpp"
@@ -100,8 +100,8 @@ class Priorities final : public sim::Schedule {
   std::uint64_t priority_of(Process process);
 
   sim::Random random_;
-  std::map<Process, std::uint64_t> priorities_;  // The greatest goes first.
-  std::vector<std::uint64_t> changes_;           // Steps, sorted.
+  sim::FlatMap<Process, std::uint64_t> priorities_;  // The greatest goes first.
+  std::vector<std::uint64_t> changes_;               // Steps, sorted.
   std::uint64_t step_ = 0;
   std::uint64_t lowest_;
 };
