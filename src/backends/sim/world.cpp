@@ -319,7 +319,7 @@ World::Went World::go_on_explored(const Until& until, Lock& lock) {
           begin_host_step(self, {});
           return Went::timeout;
         }
-        hand_over(*late);
+        hand_over(*late, lock);
         return await_turn(self, lock);
       }
       give_up(until);
@@ -336,17 +336,20 @@ World::Went World::go_on_explored(const Until& until, Lock& lock) {
       return Went::on;
     }
     if (chosen < kActorsMax) {
-      hand_over(chosen);
+      hand_over(chosen, lock);
       return await_turn(self, lock);
     }
     step(chosen, lock);
   }
 }
 
-void World::hand_over(std::uint16_t to) {
+// From here on the turn is the other's. He is woken without the lock, which he takes first.
+void World::hand_over(std::uint16_t to, Lock& lock) {
   current_ = to;
   actors_[to].called.fetch_add(1, std::memory_order_relaxed);
+  lock.unlock();
   os::futex_wake(&actors_[to].called, 1);
+  lock.lock();
 }
 
 void World::sleep_until_called(std::uint16_t self, Lock& lock) {
@@ -389,13 +392,13 @@ void World::give_up(const Until& until) {
 }
 
 // Somebody whose wait is over by his deadline, or whom nothing can help.
-void World::hand_over_stuck() {
+void World::hand_over_stuck(Lock& lock) {
   if (ready_.empty() && !aborting_)
-    if (const auto late = expire()) return hand_over(*late);
+    if (const auto late = expire()) return hand_over(*late, lock);
   const auto next =
       std::find_if(actors_.begin(), actors_.end(), [](const Actor& actor) { return actor.live; });
   if (!next->until.holds()) give_up(next->until);
-  hand_over(static_cast<std::uint16_t>(next - actors_.begin()));
+  hand_over(static_cast<std::uint16_t>(next - actors_.begin()), lock);
 }
 
 void World::leave(std::uint16_t self, Lock& lock) {
@@ -405,10 +408,10 @@ void World::leave(std::uint16_t self, Lock& lock) {
   for (;;) {
     collect({});
     if (ready_.empty() || (aborting_ && ready_.back() < kCallbacks)) {
-      return hand_over_stuck();
+      return hand_over_stuck(lock);
     }
     const Process chosen = choose();
-    if (chosen < kActorsMax) return hand_over(chosen);
+    if (chosen < kActorsMax) return hand_over(chosen, lock);
     step(chosen, lock);
   }
 }

@@ -272,8 +272,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void finish_host_step();
   void begin_host_step(std::uint16_t actor, const Until& until);
   void choose_first(Lock& lock);
-  void hand_over(std::uint16_t to);
-  void hand_over_stuck();
+  void hand_over(std::uint16_t to, Lock& lock);
+  void hand_over_stuck(Lock& lock);
   void begin_actor(std::uint16_t actor, const std::function<void()>& body);
   void sleep_until_called(std::uint16_t me, Lock& lock);
   Went await_turn(std::uint16_t me, Lock& lock);
