@@ -10,10 +10,6 @@ namespace thalweg {
 
 using std::chrono::nanoseconds;
 
-nanoseconds VirtualClock::now() const noexcept {
-  return nanoseconds(now_.load(std::memory_order_acquire));
-}
-
 void VirtualClock::advance(nanoseconds by) noexcept {
   if (by <= nanoseconds::zero() || detail::forked()) return;
   std::unique_lock lock(mutex_);

@@ -203,11 +203,11 @@ Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& make_sched
   result.outputs = std::move(world->outputs());
   std::sort(result.outputs.begin(), result.outputs.end(),
             [](const sim::Output& a, const sim::Output& b) { return a.order < b.order; });
-  result.submitters = world->submitters();
+  result.submitters = std::move(world->submitters());
   result.nested_from = world->nested_from();
   result.observed = world->observed();
-  result.choices = recorder.choices();
-  result.first = recorder.first();
+  result.choices = recorder.take_choices();
+  result.first = recorder.take_first();
   result.steps = world->steps();
   result.over_limit = world->over_limit();
   result.faults = world->faults();

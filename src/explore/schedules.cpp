@@ -112,6 +112,7 @@ std::size_t Sequential::choose(std::span<const Process> ready, Process last) {
 
 Priorities::Priorities(std::uint64_t seed, unsigned changes, std::uint64_t steps_expected)
     : random_(seed), lowest_(changes) {
+  changes_.reserve(changes);
   for (unsigned i = 0; i != changes; ++i)
     changes_.push_back(random_.below(std::max<std::uint64_t>(steps_expected, 1)));
   std::sort(changes_.begin(), changes_.end());
@@ -129,13 +130,14 @@ std::uint64_t Priorities::priority_of(Process process) {
 std::size_t Priorities::choose(std::span<const Process> ready, Process) {
   const auto best = [&] {
     return std::max_element(ready.begin(), ready.end(), [this](Process a, Process b) {
-      return priority_of(a) < priority_of(b);
+      const std::uint64_t first = priority_of(a);  // Drawn first, whatever the compiler.
+      return first < priority_of(b);
     });
   };
   auto chosen = best();
   while (!changes_.empty() && changes_.front() <= step_) {
     changes_.erase(changes_.begin());
-    priorities_[*chosen] = lowest_ == 0 ? 0 : --lowest_;
+    priorities_.insert_or_assign(*chosen, lowest_ == 0 ? 0 : --lowest_);
     chosen = best();
   }
   if (ready.size() > 1) ++step_;

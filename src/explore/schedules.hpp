@@ -5,12 +5,13 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
+#include "backends/sim/flat_map.hpp"
 #include "backends/sim/schedule.hpp"
 #include "backends/sim/world.hpp"
 #include "thalweg/base/result.hpp"
@@ -32,7 +33,11 @@ Result<Choices> choices_from(std::string_view text, std::source_location site);
 // Writes down what another schedule chooses.
 class Recorder final : public sim::Schedule {
  public:
-  explicit Recorder(sim::Schedule& inner) noexcept : inner_(inner) {}
+  // The room is for as many choices as most small programs have.
+  explicit Recorder(sim::Schedule& inner) : inner_(inner) {
+    choices_.reserve(64);
+    first_.reserve(64);
+  }
   std::size_t choose(std::span<const Process> ready, Process last) override {
     const std::size_t chosen = inner_.choose(ready, last);
     if (ready.size() > 1) {
@@ -44,10 +49,11 @@ class Recorder final : public sim::Schedule {
   bool wants_effects() const noexcept override { return inner_.wants_effects(); }
   void happened(const sim::Effects& effects) override { inner_.happened(effects); }
 
-  const Choices& choices() const noexcept { return choices_; }
+  // REQUIRES: the run is over.
+  Choices take_choices() noexcept { return std::move(choices_); }
 
   // For each choice whether it was the first of those there were.
-  const std::vector<bool>& first() const noexcept { return first_; }
+  std::vector<bool> take_first() noexcept { return std::move(first_); }
 
  private:
   sim::Schedule& inner_;
@@ -93,8 +99,8 @@ class Priorities final : public sim::Schedule {
   std::uint64_t priority_of(Process process);
 
   sim::Random random_;
-  std::map<Process, std::uint64_t> priorities_;  // The greatest goes first.
-  std::vector<std::uint64_t> changes_;           // Steps, sorted.
+  sim::FlatMap<Process, std::uint64_t> priorities_;  // The greatest goes first.
+  std::vector<std::uint64_t> changes_;               // Steps, sorted.
   std::uint64_t step_ = 0;
   std::uint64_t lowest_;
 };

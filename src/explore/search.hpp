@@ -16,6 +16,8 @@
 //   * A node's step is one of its `ready`; everybody in `tried` and `sleep` is known by his step.
 //   * clock[p] of a node is the latest node of process p, counted from 1, that comes before its
 //     step by cause or is it.
+//   * latest_[p] is the latest node that process p takes, from 1, and Node::previous the one before
+//     it: 0 where there is none.
 //
 // Threads:    one at a time.
 
@@ -73,12 +75,37 @@ class Exhaustive final : public sim::Schedule {
     std::vector<Known> sleep;
     std::shared_ptr<const Effects> effects;
     std::vector<std::uint32_t> clock;
+    std::uint32_t previous = 0;  // The node before it of the process that takes it, from 1.
+
+    void clear() noexcept;
+  };
+
+  // The nodes of the present run. One that is taken off keeps its room for the next: an exploration
+  // makes some for each of its runs.
+  class Nodes {
+   public:
+    std::size_t size() const noexcept { return size_; }
+    bool empty() const noexcept { return size_ == 0; }
+    Node& operator[](std::size_t i) noexcept { return made_[i]; }
+    const Node& operator[](std::size_t i) const noexcept { return made_[i]; }
+    Node& back() noexcept { return made_[size_ - 1]; }
+
+    // As new.
+    Node& push();
+    void pop() noexcept { made_[--size_].clear(); }
+
+   private:
+    std::vector<Node> made_;
+    std::size_t size_ = 0;
   };
 
   bool stubborn(Process process) const noexcept;
   void add_node(std::span<const Process> ready, Process last);
-  std::vector<Known> sleepers() const;
-  bool take(Node& node, Process process);
+  void fall_asleep(std::size_t at);
+  bool take(std::size_t at, Process process);
+  void leave(const Node& node) noexcept;
+  std::shared_ptr<const Effects> kept(const Effects& effects);
+  void forget(std::vector<Known>& list);
   static bool has(const std::vector<Known>& list, Process process) noexcept;
   bool before(std::size_t earlier, const std::vector<std::uint32_t>& clock) const noexcept;
   void find_races(std::size_t at);
@@ -86,13 +113,21 @@ class Exhaustive final : public sim::Schedule {
 
   const bool reduce_;
   const std::optional<unsigned> preemptions_max_;
-  std::vector<Node> nodes_;
-  std::size_t depth_ = 0;  // Nodes of the present run so far.
-  std::size_t fresh_ = 0;  // The first node whose step is new.
+  Nodes nodes_;
+  std::vector<std::uint32_t> latest_;            // By process.
+  std::vector<std::shared_ptr<Effects>> spare_;  // Nobody's.
+  std::size_t depth_ = 0;                        // Nodes of the present run so far.
+  std::size_t fresh_ = 0;                        // The first node whose step is new.
   bool redundant_ = false;
   bool diverged_ = false;
   bool bounded_ = false;
+
+  // Scratch space.
+  std::vector<Process> order_;
+  std::vector<std::uint32_t> candidates_;
   std::vector<std::size_t> races_;
+  std::vector<std::size_t> row_;
+  std::vector<Process> initials_;
 };
 
 }  // namespace thalweg::explore_detail

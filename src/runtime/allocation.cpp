@@ -15,6 +15,22 @@ namespace thalweg::runtime {
 
 using thalweg::detail::HostMapping;
 
+// Where the memory begins is written right before the object: what `new` gives is aligned to more
+// than a pointer, so there is room for one behind its start and before the next line.
+void* Allocation::operator new(std::size_t size) {
+  constexpr std::uintptr_t line = alignof(Allocation);
+  static_assert(__STDCPP_DEFAULT_NEW_ALIGNMENT__ >= sizeof(void*));
+  void* const memory = ::operator new(size + line);
+  const auto first = reinterpret_cast<std::uintptr_t>(memory) + sizeof(void*);
+  auto* const object = reinterpret_cast<void**>((first + line - 1) / line * line);
+  object[-1] = memory;
+  return object;
+}
+
+void Allocation::operator delete(void* memory) noexcept {
+  ::operator delete(static_cast<void**>(memory)[-1]);
+}
+
 Allocation::Allocation(Ref<Device> device, Slot& home, const backend::Block& block,
                        std::uint64_t bytes, bool host)
     : device_(std::move(device)), home_(&home), block_(block), host_(host), shared_(false) {

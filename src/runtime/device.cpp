@@ -250,6 +250,7 @@ Result<void> Device::synchronize(Deadline deadline, Site site) {
   std::optional<Error> refusal;
   std::vector<Ref<Queue>> touched;  // One that is ending gets no turn.
   queues_.with([&](Queues& queues) {
+    touched.reserve(queues.live.size());
     for (Queue* const queue : queues.live) {
       Result<order::Point> tail = queue->unannounced_tail();
       if (queue->try_retain()) touched.push_back(Ref<Queue>::adopt(queue));

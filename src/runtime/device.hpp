@@ -135,6 +135,9 @@ class Device final : public thalweg::detail::DeviceCore {
 
  private:
   struct Queues {
+    // Room for as many as most programs have.
+    Queues() { live.reserve(8); }
+
     std::vector<Queue*> live;
     Statistics ended;  // Sum over queues that are gone.
   };

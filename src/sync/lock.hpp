@@ -5,8 +5,8 @@
 // A thread takes locks in rising rank only; a build with assertions aborts on a wrong order.
 // Nothing that may block, and no code of the user's, runs under either lock.
 //
-//   SpinLock   held for some tens of instructions: submissions. It backs off, then yields; it is
-//              not fair, and that is why it is fast (docs/design/0004-several-threads.md).
+//   SpinLock   held for some tens of instructions, or seldom wanted by two. It backs off, then
+//              yields; not fair, and that makes it fast (docs/design/0004-several-threads.md).
 //   Mutex      for everything else.
 
 #pragma once
@@ -30,6 +30,7 @@ enum class Rank : unsigned char {
   waiters,     // The list of those who wait for a timeline.
   workers,     // The lists of a worker pool.
   ledger,      // Counters of waits.
+  leaf,        // A backend's own: nothing is locked under it.
 };
 
 namespace detail {

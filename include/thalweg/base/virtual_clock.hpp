@@ -37,7 +37,9 @@ class THALWEG_EXPORT VirtualClock final : public Clock {
   VirtualClock& operator=(const VirtualClock&) = delete;
 
   // Memory ordering: acquire; pairs with advance().
-  std::chrono::nanoseconds now() const noexcept override;
+  std::chrono::nanoseconds now() const noexcept override {
+    return std::chrono::nanoseconds(now_.load(std::memory_order_acquire));
+  }
 
   // Moves the time on, and fires the alarms that are due, in the order of their moments and among
   // equal ones in that of their adding. Zero or less moves nothing. Never waits.

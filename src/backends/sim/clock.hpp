@@ -16,6 +16,19 @@ namespace thalweg::sim {
 // slots lie in the object: most programs have no others.
 class VectorClock {
  public:
+  VectorClock() = default;
+  VectorClock(const VectorClock&) = default;
+  VectorClock(VectorClock&&) noexcept = default;
+  VectorClock& operator=(VectorClock&&) noexcept = default;
+  ~VectorClock() = default;
+
+  // A vector is slow to copy, also when there is nothing in it.
+  VectorClock& operator=(const VectorClock& other) {
+    first_ = other.first_;
+    if (!more_.empty() || !other.more_.empty()) more_ = other.more_;
+    return *this;
+  }
+
   std::uint32_t of(std::size_t slot) const noexcept {
     if (slot < kInline) return first_[slot];
     return slot - kInline < more_.size() ? more_[slot - kInline] : 0;

@@ -20,8 +20,8 @@ Result<void> Fence::wait(Deadline deadline) const {
   return world_->wait(order::Point(point_.queue(), Serial{kSerialMax}), deadline);
 }
 
-Shared::Shared(std::shared_ptr<World> shared_world, std::unique_ptr<Arena> device,
-               std::unique_ptr<Arena> host, const Options& options)
+Shared::Shared(std::shared_ptr<World> shared_world, Arena::Owner device, Arena::Owner host,
+               const Options& options)
     : world(std::move(shared_world)),
       device_arena(std::move(device)),
       host_arena(std::move(host)),
@@ -66,9 +66,8 @@ Stream::~Stream() {
 
 Result<Fence> Stream::fence(Signal queue) {
   World& world = queue->world();
-  THALWEG_TRY(world.call(FaultSite::fence));
-  const auto [point, never] = world.record_fence(*queue);
-  return Fence(world, point, never);
+  THALWEG_TRY_ASSIGN(const auto recorded, world.record_fence(*queue));
+  return Fence(world, recorded.first, recorded.second);
 }
 
 Result<Stream> Factory::create(const backend::StreamRequest& request) {
@@ -88,8 +87,7 @@ Result<Backend> Backend::create(std::shared_ptr<World> world, const Options& opt
 
 Result<Serial> Backend::wait_for(Stream& stream, Stream& source, Serial serial) {
   Queue& queue = stream.queue();
-  THALWEG_TRY(queue.world().call(FaultSite::wait));
-  queue.world().owe(queue, order::Point(source.queue().index(), serial));
+  THALWEG_TRY(queue.world().owe(queue, order::Point(source.queue().index(), serial)));
   return serial;
 }
 

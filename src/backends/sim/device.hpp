@@ -26,13 +26,13 @@ struct Options {
 
 // What streams of one device share.
 struct Shared {
-  Shared(std::shared_ptr<World> world, std::unique_ptr<Arena> device, std::unique_ptr<Arena> host,
+  Shared(std::shared_ptr<World> world, Arena::Owner device, Arena::Owner host,
          const Options& options);
   ~Shared();
 
   const std::shared_ptr<World> world;
-  const std::unique_ptr<Arena> device_arena;
-  const std::unique_ptr<Arena> host_arena;
+  const Arena::Owner device_arena;
+  const Arena::Owner host_arena;
   backend::MemoryPool<DeviceStorage> device_pool;
   backend::MemoryPool<HostStorage> host_pool;
 };

@@ -80,14 +80,13 @@ Result<Faults> Faults::parse(std::string_view text, std::source_location site) {
   return faults;
 }
 
-std::uint64_t Faults::hit(FaultSite site) noexcept {
-  const std::uint64_t call = ++calls_[index(site)];
+bool Faults::refuses(FaultSite site, std::uint64_t call) noexcept {
   bool refused = std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
     return rule.site == site && (rule.nth == call || (rule.onwards && rule.nth < call));
   });
   if (random_ && refusable(site)) refused = random_->below(kChance) == 0 || refused;
   refused_ += refused ? 1 : 0;
-  return refused ? call : 0;
+  return refused;
 }
 
 void Faults::end() noexcept {

@@ -58,7 +58,10 @@ class Faults {
   static Result<Faults> parse(std::string_view text, std::source_location site);
 
   // Counts a call. Its number, from 1, when it is one to refuse; 0: it is not.
-  std::uint64_t hit(FaultSite site) noexcept;
+  std::uint64_t hit(FaultSite site) noexcept {
+    const std::uint64_t call = ++calls_[index(site)];
+    return any() && refuses(site, call) ? call : 0;
+  }
 
   // Whether anything may be refused.
   bool any() const noexcept { return !rules_.empty() || random_.has_value(); }
@@ -80,6 +83,8 @@ class Faults {
     std::uint64_t nth;
     bool onwards;  // And all that follow.
   };
+
+  bool refuses(FaultSite site, std::uint64_t call) noexcept;
 
   static std::size_t index(FaultSite site) noexcept { return static_cast<std::size_t>(site); }
 

@@ -17,9 +17,9 @@ struct Ran {
   Bytes unwritten;  // Empty: none.
 };
 
-// Does what the task does, with no lock held and inside a NoWaitScope. What a callable throws is
-// the error. A kernel that seems to leave bytes of an Out unwritten is run a second time on the
-// same bytes, to be sure.
+// Does what the task does, with no lock held and inside a NoWaitScope where that may be a call of
+// the program's or end a wait. What a callable throws is the error. A kernel that seems to leave
+// bytes of an Out unwritten is run a second time on the same bytes, to be sure.
 Ran run_body(Op& op, std::uint64_t now_ns);
 
 }  // namespace thalweg::sim

@@ -31,8 +31,9 @@ void Op::clear() noexcept {
 }
 
 Queue::Queue(World& world, const backend::StreamRequest& request, std::size_t slot,
-             std::int32_t lane, std::uint32_t position, State given)
-    : state(std::move(given)),
+             std::int32_t lane, std::uint32_t position, std::unique_ptr<State> given)
+    : state(*given),
+      owned_state_(std::move(given)),
       world_(world),
       index_(request.index),
       slot_(slot),
@@ -59,23 +60,6 @@ void Queue::State::clear() noexcept {
   end_ns = 0;
   ending = false;
   slow = false;
-}
-
-std::uint32_t Queue::position_of(std::uint64_t serial) const noexcept {
-  if (serial < state.remembered || serial - state.remembered >= state.positions.size()) return 0;
-  return state.positions[serial - state.remembered];
-}
-
-std::uint64_t Queue::end_of(std::uint64_t serial) const noexcept {
-  if (serial < state.remembered || serial - state.remembered >= state.ends.size()) return 0;
-  return state.ends[serial - state.remembered];
-}
-
-// Of one that is forgotten, the oldest that is not: it came later.
-const VectorClock* Queue::clock_of(std::uint64_t serial) const noexcept {
-  if (serial <= start_) return nullptr;
-  const std::uint64_t at = serial < state.remembered ? 0 : serial - state.remembered;
-  return at < state.clocks.size() ? &state.clocks[at] : nullptr;
 }
 
 void Queue::asked(std::uint64_t serial) noexcept { world_.asked(*this, serial); }

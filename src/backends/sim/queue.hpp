@@ -119,7 +119,7 @@ class Queue final : public PassWatch {
 
   // `state` is as new.
   Queue(World& world, const backend::StreamRequest& request, std::size_t slot, std::int32_t lane,
-        std::uint32_t position, State state);
+        std::uint32_t position, std::unique_ptr<State> state);
   Queue(const Queue&) = delete;
   Queue& operator=(const Queue&) = delete;
 
@@ -138,14 +138,24 @@ class Queue final : public PassWatch {
   std::uint64_t shown(std::uint64_t serial) const noexcept { return serial - start_; }
 
   // The position of a serial; 0 when it is forgotten, or was never enqueued here.
-  std::uint32_t position_of(std::uint64_t serial) const noexcept;
+  std::uint32_t position_of(std::uint64_t serial) const noexcept {
+    if (serial < state.remembered || serial - state.remembered >= state.positions.size()) return 0;
+    return state.positions[serial - state.remembered];
+  }
 
   // When the task with that serial was over. REQUIRES: it is done.
-  std::uint64_t end_of(std::uint64_t serial) const noexcept;
+  std::uint64_t end_of(std::uint64_t serial) const noexcept {
+    if (serial < state.remembered || serial - state.remembered >= state.ends.size()) return 0;
+    return state.ends[serial - state.remembered];
+  }
 
   // What came before the task with that serial, which is done, and itself. Null when it is not
-  // known.
-  const VectorClock* clock_of(std::uint64_t serial) const noexcept;
+  // known. Of one that is forgotten, the oldest that is not: it came later.
+  const VectorClock* clock_of(std::uint64_t serial) const noexcept {
+    if (serial <= start_) return nullptr;
+    const std::uint64_t at = serial < state.remembered ? 0 : serial - state.remembered;
+    return at < state.clocks.size() ? &state.clocks[at] : nullptr;
+  }
 
   // A wait that rides on the next task.
   struct Owed {
@@ -176,11 +186,15 @@ class Queue final : public PassWatch {
     Fifo<std::uint64_t> ends;
     Fifo<VectorClock> clocks;
   };
-  State state;
+  State& state;
+
+  // For another queue. REQUIRES: nobody uses this one any more.
+  std::unique_ptr<State> take_state() noexcept { return std::move(owned_state_); }
 
   void asked(std::uint64_t serial) noexcept override;
 
  private:
+  std::unique_ptr<State> owned_state_;
   World& world_;
   const order::QueueIndex index_;
   const std::size_t slot_;

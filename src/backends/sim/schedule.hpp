@@ -20,7 +20,7 @@ class Schedule {
   // `last` took the step before.
   virtual std::size_t choose(std::span<const Process> ready, Process last) = 0;
 
-  // Whether a step's effects are noted, and told when the step is over.
+  // Whether a step's effects are noted, and told when the step is over. Always the same.
   virtual bool wants_effects() const noexcept { return false; }
   virtual void happened(const Effects& effects) { static_cast<void>(effects); }
 };
@@ -37,8 +37,12 @@ class Random {
     return z ^ (z >> 31);
   }
 
-  // Below `bound`, which is not 0. The bias is below bound / 2^64.
-  std::uint64_t below(std::uint64_t bound) noexcept { return next() % bound; }
+  // Below `bound`, which is not 0. The bias is below bound / 2^64. Most bounds are 1 or 2, and a
+  // division takes longer than the rest.
+  std::uint64_t below(std::uint64_t bound) noexcept {
+    const std::uint64_t drawn = next();
+    return (bound & (bound - 1)) == 0 ? drawn & (bound - 1) : drawn % bound;
+  }
 
  private:
   std::uint64_t state_;

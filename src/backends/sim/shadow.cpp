@@ -55,10 +55,10 @@ void Shadow::fill_gaps(Bytes bytes, std::uint64_t owner) {
   }
 }
 
-void Shadow::join_alike(Bytes bytes) {
-  auto at = ranges_.lower_bound(bytes.begin);
+// Joins alike neighbours, from the range before `at` up to the one that begins at `end`.
+void Shadow::join_alike(Ranges::iterator at, std::uint64_t end) {
   if (at != ranges_.begin()) --at;
-  while (at != ranges_.end() && at->first < bytes.end) {
+  while (at != ranges_.end() && at->first < end) {
     const auto next = std::next(at);
     if (next == ranges_.end()) return;
     if (next->first == at->second.end && next->second.alike(at->second)) {
@@ -109,17 +109,23 @@ void Shadow::touch(const std::shared_ptr<const User>& user, const VectorClock& c
                    const Touch& touch, std::vector<Conflict>& conflicts) {
   const Bytes bytes = touch.bytes;
   if (bytes.begin >= bytes.end || touch.mode == AccessMode::token) return;
-  split(bytes.begin);
-  split(bytes.end);
-  fill_gaps(bytes, touch.owner);
+  auto first = ranges_.lower_bound(bytes.begin);
+  // Most tasks touch the bytes that others touched before them.
+  const bool known =
+      first != ranges_.end() && first->first == bytes.begin && first->second.end == bytes.end;
+  if (!known) {
+    split(bytes.begin);
+    split(bytes.end);
+    fill_gaps(bytes, touch.owner);
+    first = ranges_.lower_bound(bytes.begin);
+  }
   bool found = false;
-  for (auto at = ranges_.lower_bound(bytes.begin); at != ranges_.end() && at->first < bytes.end;
-       ++at) {
+  for (auto at = first; at != ranges_.end() && at->first < bytes.end; ++at) {
     auto conflict = enter(user, clock, touch, at->first, at->second);
     if (conflict && !found) conflicts.push_back(*std::move(conflict));
     found = found || conflict.has_value();
   }
-  join_alike(bytes);
+  join_alike(first, bytes.end);
 }
 
 void Shadow::write(Bytes bytes, std::uint64_t owner) {

@@ -104,7 +104,7 @@ class Shadow {
   Ranges::const_iterator first(std::uint64_t address) const;
   void split(std::uint64_t address);
   void fill_gaps(Bytes bytes, std::uint64_t owner);
-  void join_alike(Bytes bytes);
+  void join_alike(Ranges::iterator at, std::uint64_t end);
   static std::optional<Conflict> enter(const std::shared_ptr<const User>& user,
                                        const VectorClock& clock, const Touch& touch,
                                        std::uint64_t begin, Range& range);

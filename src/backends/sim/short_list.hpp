@@ -16,6 +16,18 @@ class ShortList {
  public:
   static_assert(std::is_trivially_copyable_v<T>);
 
+  ShortList() = default;
+  ShortList(const ShortList&) = default;
+  ~ShortList() = default;
+
+  // A vector is slow to copy, also when there is nothing in it.
+  ShortList& operator=(const ShortList& other) {
+    size_ = other.size_;
+    inline_ = other.inline_;
+    if (!more_.empty() || !other.more_.empty()) more_ = other.more_;
+    return *this;
+  }
+
   void push_back(const T& value) {
     if (size_ < kInline) {
       inline_[size_] = value;

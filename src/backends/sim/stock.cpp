@@ -2,7 +2,7 @@
 
 #include "backends/sim/stock.hpp"
 
-#include "backends/sim/world.hpp"
+#include <algorithm>
 
 namespace thalweg::sim {
 
@@ -24,32 +24,54 @@ Stock* Stock::here() noexcept {
   return &owner.stock;
 }
 
+void World::swap_lists(Stock& stock) noexcept {
+  ops_.swap(stock.ops);
+  free_ops_.swap(stock.free_ops);
+  queues_.swap(stock.queues);
+  positions_.swap(stock.positions);
+  ready_.swap(stock.ready);
+  arenas_.swap(stock.arenas);
+  allocations_.swap(stock.allocations);
+  by_address_.swap(stock.by_address);
+}
+
 void World::take_stock() {
-  if (Stock* const stock = Stock::here()) ops_.swap(stock->ops);
-  for (const auto& op : ops_) free_ops_.push_back(op.get());
+  Stock* const stock = Stock::here();
+  if (stock == nullptr) return;
+  swap_lists(*stock);
+  outputs_.reserve(stock->submissions);
+  submitters_.reserve(stock->submissions);
 }
 
 void World::leave_stock() noexcept {
   Stock* const stock = Stock::here();
-  if (stock == nullptr || !stock->ops.empty() || ops_.size() > Stock::kOpsMax) return;
-  for (const auto& op : ops_) op->clear();
-  stock->ops.swap(ops_);
+  if (stock == nullptr) return;
+  // Of two worlds at a time, one's lists are enough; and what was left enqueued is not used again.
+  if (!stock->ops.empty() || free_ops_.size() != ops_.size() || ops_.size() > Stock::kOpsMax)
+    return;
+  queues_.clear();
+  positions_.clear();
+  ready_.clear();
+  arenas_.clear();
+  allocations_.clear();
+  by_address_.clear();
+  swap_lists(*stock);
+  stock->submissions = std::min<std::size_t>(submissions_, Stock::kOpsMax);
 }
 
 // The state of a queue, as new.
-Queue::State World::take_state() {
-  Queue::State state;
+std::unique_ptr<Queue::State> World::take_state() {
   Stock* const stock = options_.explored ? Stock::here() : nullptr;
-  if (stock == nullptr || stock->states.empty()) return state;
-  state = std::move(stock->states.back());
+  if (stock == nullptr || stock->states.empty()) return std::make_unique<Queue::State>();
+  std::unique_ptr<Queue::State> state = std::move(stock->states.back());
   stock->states.pop_back();
   return state;
 }
 
-void World::leave_state(Queue::State& state) noexcept {
+void World::leave_state(std::unique_ptr<Queue::State> state) noexcept {
   Stock* const stock = options_.explored ? Stock::here() : nullptr;
   if (stock == nullptr || stock->states.size() == Stock::kStatesMax) return;
-  state.clear();
+  state->clear();
   stock->states.push_back(std::move(state));
 }
 

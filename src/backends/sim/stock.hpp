@@ -8,10 +8,13 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <vector>
 
+#include "backends/sim/flat_map.hpp"
 #include "backends/sim/queue.hpp"
+#include "backends/sim/world.hpp"
 
 namespace thalweg::sim {
 
@@ -20,8 +23,21 @@ struct Stock {
   static constexpr std::size_t kStatesMax = 64;
 
   std::vector<std::unique_ptr<Op>> ops;
-  std::vector<Queue::State> states;
+  std::vector<Op*> free_ops;  // All of them.
+  std::vector<std::unique_ptr<Queue::State>> states;
   std::unique_ptr<std::byte[]> world;  // The memory of a world, or null.
+
+  // Lists of a world, empty.
+  std::vector<std::unique_ptr<Queue>> queues;
+  std::vector<std::uint32_t> positions;
+  std::vector<Process> ready;
+  std::vector<Arena*> arenas;
+  FlatMap<std::uint64_t, Live> allocations;
+  FlatMap<std::uint64_t, std::uint64_t> by_address;
+
+  // How many the last world had, at most kOpsMax. What is kept of each goes to whoever looks at the
+  // run.
+  std::size_t submissions = 0;
 
   // Of this thread; null when the thread is about to end.
   static Stock* here() noexcept;

@@ -7,12 +7,11 @@
 #include <algorithm>
 #include <cstring>
 #include <iterator>
-#include <mutex>
-#include <optional>
 #include <vector>
 
 #include "backends/sim/world.hpp"
 #include "os/memory.hpp"
+#include "sync/lock.hpp"
 
 namespace thalweg::sim {
 namespace {
@@ -27,68 +26,81 @@ constexpr std::uint64_t kKeptBytes = std::uint64_t{1} << 20;
 constexpr std::uint64_t kHint = 0x7d0000000000;
 constexpr std::uint64_t kHintStep = 0x4000000000;
 
-struct Range {
-  std::byte* base;
-  std::byte* expected;
-  std::uint64_t size_bytes;
-};
-
-// Ranges of arenas that are gone, for the next ones. Never destroyed.
-class Stock {
+// Arenas that are gone, for the next devices. Never destroyed.
+class SpareArenas {
  public:
-  static Stock& instance() noexcept {
-    static Stock& stock = *new Stock;
-    return stock;
+  static SpareArenas& instance() noexcept {
+    static SpareArenas& spare = *new SpareArenas;
+    return spare;
   }
 
-  std::optional<Range> take(std::uint64_t size_bytes, bool with_expected) {
-    const std::lock_guard lock(mutex_);
-    for (auto at = free_.rbegin(); at != free_.rend(); ++at) {
-      if (at->size_bytes != size_bytes || (at->expected != nullptr) != with_expected) continue;
-      const Range range = *at;
-      free_.erase(std::next(at).base());
-      return range;
+  // The one that was given last, or null.
+  Arena* take(std::uint64_t size_bytes, MemoryKind kind) noexcept {
+    const sync::Locked lock(lock_);
+    for (auto at = arenas_.rbegin(); at != arenas_.rend(); ++at) {
+      if ((*at)->size_bytes() != size_bytes || (*at)->kind() != kind) continue;
+      Arena* const arena = *at;
+      arenas_.erase(std::next(at).base());
+      return arena;
     }
-    return make(kHint + made_++ % 64 * kHintStep, size_bytes, with_expected);
+    return nullptr;
   }
 
-  void give(const Range& range, std::uint64_t used_bytes) noexcept {
-    if (used_bytes > kKeptBytes) {
-      os::discard_memory(range.base, used_bytes);
-      if (range.expected != nullptr) os::discard_memory(range.expected, used_bytes);
-    }
-    const std::lock_guard lock(mutex_);
-    free_.push_back(range);
+  void give(Arena* arena) {
+    const sync::Locked lock(lock_);
+    arenas_.push_back(arena);
+  }
+
+  // Where an arena that is made would like to be.
+  std::uint64_t next_hint() noexcept {
+    const sync::Locked lock(lock_);
+    return kHint + made_++ % 64 * kHintStep;
   }
 
  private:
-  static std::optional<Range> make(std::uint64_t hint, std::uint64_t size_bytes,
-                                   bool with_expected) {
-    void* const base = os::reserve_addresses(hint, size_bytes);
-    void* const expected = with_expected ? os::reserve_addresses(0, size_bytes) : nullptr;
-    if (base != nullptr && (expected != nullptr || !with_expected))
-      return Range{static_cast<std::byte*>(base), static_cast<std::byte*>(expected), size_bytes};
-    if (base != nullptr) os::release_addresses(base, size_bytes);
-    if (expected != nullptr) os::release_addresses(expected, size_bytes);
-    return std::nullopt;
-  }
-
-  std::mutex mutex_;
-  std::vector<Range> free_;
+  sync::SpinLock lock_{sync::Rank::leaf};
+  std::vector<Arena*> arenas_;
   std::uint64_t made_ = 0;
 };
 
 }  // namespace
 
-std::unique_ptr<Arena> Arena::create(std::uint64_t limit_bytes, MemoryKind kind) {
+Arena::Owner Arena::create(std::uint64_t limit_bytes, MemoryKind kind) {
   const std::uint64_t page = backend::kAlignmentBytesMax;
   const std::uint64_t size = (limit_bytes + page - 1) / page * page;
-  const auto range = Stock::instance().take(size, kind == MemoryKind::device);
-  if (!range) return nullptr;
-  return std::unique_ptr<Arena>(new Arena(range->base, range->expected, size, kind));
+  SpareArenas& spare = SpareArenas::instance();
+  if (Arena* const arena = spare.take(size, kind)) return Owner(arena);
+  return Owner(make(spare.next_hint(), size, kind));
 }
 
-Arena::~Arena() { Stock::instance().give({base_, expected_, size_}, used_); }
+// What memory should hold is kept for the device's alone.
+Arena* Arena::make(std::uint64_t hint, std::uint64_t size_bytes, MemoryKind kind) {
+  const bool with_expected = kind == MemoryKind::device;
+  void* const base = os::reserve_addresses(hint, size_bytes);
+  void* const expected = with_expected ? os::reserve_addresses(0, size_bytes) : nullptr;
+  if (base != nullptr && (expected != nullptr || !with_expected))
+    return new Arena(static_cast<std::byte*>(base), static_cast<std::byte*>(expected), size_bytes,
+                     kind);
+  if (base != nullptr) os::release_addresses(base, size_bytes);
+  if (expected != nullptr) os::release_addresses(expected, size_bytes);
+  return nullptr;
+}
+
+void Arena::KeepForNext::operator()(Arena* arena) const noexcept {
+  arena->clear();
+  SpareArenas::instance().give(arena);
+}
+
+void Arena::clear() noexcept {
+  if (used_ > kKeptBytes) {
+    os::discard_memory(base_, used_);
+    if (expected_ != nullptr) os::discard_memory(expected_, used_);
+  }
+  used_ = 0;
+  alive_ = 0;
+  taken_.clear();
+  free_.clear();
+}
 
 // The first place that is large enough: of bytes given back, then behind the front. Sizes of a page
 // and more are aligned to one.

@@ -12,9 +12,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 
+#include "backends/sim/flat_map.hpp"
 #include "thalweg/backend/compute_storage.hpp"
 #include "thalweg/base/memory_kind.hpp"
 #include "thalweg/base/storage.hpp"
@@ -23,15 +23,19 @@ namespace thalweg::sim {
 
 class World;
 
-// The addresses of one kind of memory of one device. They go back to a stock when it ends: making
-// them anew takes longer than a whole run.
+// The addresses of one kind of memory of one device. It waits for the next device when this one
+// ends: making it anew takes longer than a whole run.
 class Arena {
  public:
+  struct KeepForNext {
+    void operator()(Arena* arena) const noexcept;
+  };
+  using Owner = std::unique_ptr<Arena, KeepForNext>;
+
   // Null when the system has no room for `limit_bytes`.
-  static std::unique_ptr<Arena> create(std::uint64_t limit_bytes, MemoryKind kind);
+  static Owner create(std::uint64_t limit_bytes, MemoryKind kind);
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
-  ~Arena();
 
   // `size_bytes` is a multiple of the granularity. Null when there is no room.
   std::byte* take(std::uint64_t size_bytes) noexcept;
@@ -43,6 +47,7 @@ class Arena {
   std::uint64_t first() const noexcept { return reinterpret_cast<std::uint64_t>(base_); }
   std::uint64_t used_bytes() const noexcept { return used_; }  // The front that was ever taken.
   std::uint64_t alive_bytes() const noexcept { return alive_; }
+  std::uint64_t size_bytes() const noexcept { return size_; }
   MemoryKind kind() const noexcept { return kind_; }
   bool contains(std::uint64_t address) const noexcept {
     return address >= first() && address - first() < size_;
@@ -55,14 +60,19 @@ class Arena {
   Arena(std::byte* base, std::byte* expected, std::uint64_t size_bytes, MemoryKind kind) noexcept
       : base_(base), expected_(expected), size_(size_bytes), kind_(kind) {}
 
+  static Arena* make(std::uint64_t hint, std::uint64_t size_bytes, MemoryKind kind);
+
+  // As new, but for what the memory holds.
+  void clear() noexcept;
+
   std::byte* const base_;
   std::byte* const expected_;
   const std::uint64_t size_;
   const MemoryKind kind_;
   std::uint64_t used_ = 0;
   std::uint64_t alive_ = 0;
-  std::map<std::uint64_t, std::uint64_t> taken_;  // Offset and size.
-  std::map<std::uint64_t, std::uint64_t> free_;   // Below used_, neighbours joined.
+  FlatMap<std::uint64_t, std::uint64_t> taken_;  // Offset and size.
+  FlatMap<std::uint64_t, std::uint64_t> free_;   // Below used_, neighbours joined.
 };
 
 template <MemoryKind kKind>

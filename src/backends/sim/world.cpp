@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "backends/sim/bell.hpp"
+#include "os/futex.hpp"
 #include "thalweg/base/no_wait.hpp"
 
 namespace thalweg::sim {
@@ -76,9 +77,14 @@ World::World(WorldOptions options)
       own_clock_(options_.clock ? nullptr : std::make_shared<VirtualClock>()),
       clock_(options_.clock ? options_.clock : own_clock_),
       only_(std::this_thread::get_id()),
-      schedule_(options_.schedule.get()),
       engines_(options_.copy_engines) {
+  use(options_.schedule.get());
   if (options_.explored) take_stock();
+}
+
+void World::use(Schedule* schedule) noexcept {
+  schedule_ = schedule;
+  wants_effects_ = schedule != nullptr && schedule->wants_effects();
 }
 
 World::~World() {
@@ -103,7 +109,8 @@ bool World::Until::holds() const noexcept {
 }
 
 std::uint64_t World::now_ns() const noexcept {
-  return static_cast<std::uint64_t>(clock_->now().count());
+  const std::chrono::nanoseconds now = own_clock_ ? own_clock_->now() : clock_->now();
+  return static_cast<std::uint64_t>(now.count());
 }
 
 void World::move_time(std::uint64_t to_ns) noexcept {
@@ -161,21 +168,26 @@ void World::note_caller(Site site) noexcept {
 void World::announce() noexcept { turn({}); }
 
 World::Went World::go_on(const Until& until) noexcept {
+  if (options_.explored) return go_on_here(until);
   // The device may end with a task that runs here.
-  const std::shared_ptr<World> self = options_.explored ? nullptr : shared_from_this();
+  const std::shared_ptr<World> self = shared_from_this();
+  return go_on_here(until);
+}
+
+World::Went World::go_on_here(const Until& until) noexcept {
   Lock lock(mutex_);
-  if (running_ == std::this_thread::get_id()) {
+  if (running_ != std::thread::id() && running_ == std::this_thread::get_id()) {
     if (!until.nothing() && !until.holds()) add(hidden_wait());
     return until.holds() ? Went::on : Went::stuck;
   }
   // Host functions and callbacks of other worlds, and programs that forbid it.
   if (NoWaitScope::active() && until.nothing()) return Went::on;
-  record_wait(TraceKind::host_wait, until);
+  if (trace_ != nullptr) record_wait(TraceKind::host_wait, until);
   // Tasks and other actors call meanwhile.
   const Caller caller = caller_;
   const Went went = with_actors_ ? go_on_explored(until, lock) : go_on_plain(until, lock);
   caller_ = caller;
-  record_wait(TraceKind::host_went, until);
+  if (trace_ != nullptr) record_wait(TraceKind::host_went, until);
   return went;
 }
 
@@ -210,6 +222,7 @@ void World::collect(const Until& until) {
   // A deadline ends the wait before what would be over later.
   if (!ready_.empty() || !own_clock_) limit = kNever;
   if (!callbacks_.empty()) ready_.push_back(kCallbacks);
+  if (pending_ == 0) return;
   std::optional<int> priority;
   const std::size_t hosts = ready_.size();
   for (const auto& queue : queues_) {
@@ -262,7 +275,8 @@ void World::finish_host_step() {
 
 void World::begin_host_step(std::uint16_t actor, const Until& until) {
   host_step_ = true;
-  noting_ = choosing() && schedule_->wants_effects();
+  noting_ = wants_effects_ && choosing();
+  if (until.nothing() && !noting_) return;
   if (!until.nothing() && !until.point.none()) {
     if (const Queue* const queue = queue_of(until.point.queue())) {
       move_time(queue->end_of(until.point.serial().value));
@@ -305,7 +319,7 @@ World::Went World::go_on_explored(const Until& until, Lock& lock) {
           begin_host_step(self, {});
           return Went::timeout;
         }
-        hand_over(*late);
+        hand_over(*late, lock);
         return await_turn(self, lock);
       }
       give_up(until);
@@ -322,21 +336,35 @@ World::Went World::go_on_explored(const Until& until, Lock& lock) {
       return Went::on;
     }
     if (chosen < kActorsMax) {
-      hand_over(chosen);
+      hand_over(chosen, lock);
       return await_turn(self, lock);
     }
     step(chosen, lock);
   }
 }
 
-void World::hand_over(std::uint16_t to) {
+// From here on the turn is the other's. He is woken without the lock, which he takes first.
+void World::hand_over(std::uint16_t to, Lock& lock) {
   current_ = to;
-  actors_[to].chosen.notify_one();
+  actors_[to].called.fetch_add(1, std::memory_order_relaxed);
+  lock.unlock();
+  os::futex_wake(&actors_[to].called, 1);
+  lock.lock();
+}
+
+void World::sleep_until_called(std::uint16_t self, Lock& lock) {
+  const Actor& actor = actors_[self];
+  while (current_ != self) {
+    const std::uint32_t heard = actor.called.load(std::memory_order_relaxed);
+    lock.unlock();
+    os::futex_wait(actor.called, heard);
+    lock.lock();
+  }
 }
 
 World::Went World::await_turn(std::uint16_t self, Lock& lock) {
-  Actor& actor = actors_[self];
-  actor.chosen.wait(lock, [&] { return current_ == self; });
+  sleep_until_called(self, lock);
+  const Actor& actor = actors_[self];
   begin_host_step(self, actor.timed_out || aborting_ ? Until{} : actor.until);
   if (actor.timed_out) return Went::timeout;
   return actor.until.holds() ? Went::on : Went::stuck;
@@ -364,13 +392,13 @@ void World::give_up(const Until& until) {
 }
 
 // Somebody whose wait is over by his deadline, or whom nothing can help.
-void World::hand_over_stuck() {
+void World::hand_over_stuck(Lock& lock) {
   if (ready_.empty() && !aborting_)
-    if (const auto late = expire()) return hand_over(*late);
+    if (const auto late = expire()) return hand_over(*late, lock);
   const auto next =
       std::find_if(actors_.begin(), actors_.end(), [](const Actor& actor) { return actor.live; });
   if (!next->until.holds()) give_up(next->until);
-  hand_over(static_cast<std::uint16_t>(next - actors_.begin()));
+  hand_over(static_cast<std::uint16_t>(next - actors_.begin()), lock);
 }
 
 void World::leave(std::uint16_t self, Lock& lock) {
@@ -380,10 +408,10 @@ void World::leave(std::uint16_t self, Lock& lock) {
   for (;;) {
     collect({});
     if (ready_.empty() || (aborting_ && ready_.back() < kCallbacks)) {
-      return hand_over_stuck();
+      return hand_over_stuck(lock);
     }
     const Process chosen = choose();
-    if (chosen < kActorsMax) return hand_over(chosen);
+    if (chosen < kActorsMax) return hand_over(chosen, lock);
     step(chosen, lock);
   }
 }
@@ -392,7 +420,7 @@ void World::begin_actor(std::uint16_t actor, const std::function<void()>& body) 
   const std::uint16_t before = std::exchange(this_actor, actor);
   {
     Lock lock(mutex_);
-    actors_[actor].chosen.wait(lock, [&] { return current_ == actor; });
+    sleep_until_called(actor, lock);
     begin_host_step(actor, {});
   }
   body();
@@ -593,8 +621,8 @@ void World::sleep(const Until& until, std::uint64_t heard,
 // Queues.
 
 Result<Queue*> World::add(const backend::StreamRequest& request) {
-  THALWEG_TRY(call(FaultSite::create_stream));
   const Lock lock(mutex_);
+  THALWEG_TRY(grant(FaultSite::create_stream));
   std::size_t slot = 0;
   while (slot != queues_.size() && queues_[slot]) ++slot;
   if (slot == kNobody - kFirstQueue)
@@ -630,7 +658,8 @@ void World::remove(Queue& queue) noexcept {
   effects_.pools = true;
   if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();
   positions_[queue.slot()] = queue.state.enqueued;
-  leave_state(queue.state);
+  pending_ -= queue.state.pending.size();
+  leave_state(queue.take_state());
   gone = std::move(queues_[queue.slot()]);
 }
 
@@ -659,9 +688,11 @@ bool World::close_idle(Queue& queue) noexcept {
 
 void World::asked(Queue& queue, std::uint64_t serial) noexcept {
   const Lock lock(mutex_);
-  const std::uint32_t position = serial == PassWatch::kEverything ? 0 : queue.position_of(serial);
-  if (noting_ && (position != 0 || serial == PassWatch::kEverything))
-    effects_.asked.push_back({queue.process(), position});
+  if (noting_) {
+    const bool everything = serial == PassWatch::kEverything;
+    const std::uint32_t position = everything ? 0 : queue.position_of(serial);
+    if (everything || position != 0) effects_.asked.push_back({queue.process(), position});
+  }
   if (!queue.timeline().reached(serial)) return;
   if (host_step_) move_time(queue.end_of(serial));
   learn(serial == PassWatch::kEverything ? &queue.state.knows : queue.clock_of(serial));

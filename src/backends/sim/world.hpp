@@ -26,11 +26,9 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <limits>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -42,10 +40,12 @@
 
 #include "backends/sim/effects.hpp"
 #include "backends/sim/faults.hpp"
+#include "backends/sim/flat_map.hpp"
 #include "backends/sim/queue.hpp"
 #include "backends/sim/schedule.hpp"
 #include "backends/sim/shadow.hpp"
 #include "backends/sim/storage.hpp"
+#include "sync/lock.hpp"
 #include "thalweg/backend/driver.hpp"
 #include "thalweg/backend/loss.hpp"
 #include "thalweg/base/finding.hpp"
@@ -53,6 +53,9 @@
 #include "thalweg/base/virtual_clock.hpp"
 
 namespace thalweg::sim {
+
+struct Ran;
+struct Stock;
 
 struct WorldOptions {
   std::uint32_t copy_engines = 0;  // 0: as many as are needed.
@@ -92,6 +95,14 @@ struct Refusal {
   bool recovered = false;
 };
 
+// An allocation of the runtime's.
+struct Live {
+  std::int32_t number = 0;
+  std::uint64_t address = 0;
+  std::uint64_t size_bytes = 0;
+  bool alive = false;
+};
+
 class World final : public backend::Observer, public std::enable_shared_from_this<World> {
  public:
   static std::shared_ptr<World> create(WorldOptions options);
@@ -102,7 +113,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   static void operator delete(void* memory) noexcept;
 
   // The choices of what comes next; outlives its use. Null: nothing is chosen, queues go first.
-  void use(Schedule* schedule) noexcept { schedule_ = schedule; }
+  void use(Schedule* schedule) noexcept;
 
   // Explored worlds.
 
@@ -125,6 +136,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::vector<Output>& outputs() noexcept { return outputs_; }
 
   // By submission, the actor who made it.
+  std::vector<std::uint16_t>& submitters() noexcept { return submitters_; }
   const std::vector<std::uint16_t>& submitters() const noexcept { return submitters_; }
 
   // The first submission that came from inside a task or a callback; the greatest number: none did.
@@ -166,13 +178,13 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void detach(Arena& arena) noexcept;
 
   Result<void> append(Queue& queue, const neutral::Task& task, Serial serial);
-  void owe(Queue& queue, order::Point point);
+  Result<void> owe(Queue& queue, order::Point point);
   void append_raw(Queue& queue, std::string_view name, UniqueFunction work,
                   std::source_location site);
   bool close_idle(Queue& queue) noexcept;
 
   // The end of what is enqueued, and whether a fault keeps the fence from passing.
-  std::pair<order::Point, bool> record_fence(Queue& queue) noexcept;
+  Result<std::pair<order::Point, bool>> record_fence(Queue& queue);
   void announce() noexcept;
 
   Result<void> wait(order::Point point, Deadline deadline);
@@ -207,7 +219,9 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   static std::pair<std::shared_ptr<World>, Queue*> find_native(std::uintptr_t id) noexcept;
 
  private:
-  using Lock = std::unique_lock<std::mutex>;
+  // Taken a hundred times in a run of some microseconds: hence one that does not sleep. Of the
+  // actors of an explored world one runs, and the others wait elsewhere for their turn.
+  using Lock = std::unique_lock<sync::SpinLock>;
 
   // What somebody waits for. Nothing: he can go on at once.
   struct Until {
@@ -226,7 +240,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
     Until until;
     bool live = false;
     bool timed_out = false;
-    std::condition_variable chosen;
+    std::atomic<std::uint32_t> called{0};  // How often the turn was handed to him. Sleeps on it.
   };
 
   struct View {
@@ -235,13 +249,6 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
     bool writes;
     std::uint64_t owner;
     std::source_location site;
-  };
-
-  struct Live {
-    std::int32_t number;
-    std::uint64_t address;
-    std::uint64_t size_bytes;
-    bool alive;
   };
 
   struct Raised {
@@ -254,6 +261,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   // Choices.
   std::optional<std::uint64_t> limit_of(Deadline deadline) const noexcept;
   Went go_on(const Until& until) noexcept;
+  Went go_on_here(const Until& until) noexcept;
   Went go_on_explored(const Until& until, Lock& lock);
   Went go_on_plain(const Until& until, Lock& lock);
   void collect(const Until& until);
@@ -264,9 +272,10 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void finish_host_step();
   void begin_host_step(std::uint16_t actor, const Until& until);
   void choose_first(Lock& lock);
-  void hand_over(std::uint16_t to);
-  void hand_over_stuck();
+  void hand_over(std::uint16_t to, Lock& lock);
+  void hand_over_stuck(Lock& lock);
   void begin_actor(std::uint16_t actor, const std::function<void()>& body);
+  void sleep_until_called(std::uint16_t me, Lock& lock);
   Went await_turn(std::uint16_t me, Lock& lock);
   void leave(std::uint16_t me, Lock& lock);
   void give_up(const Until& until);
@@ -287,6 +296,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
 
   // One task.
   void run_op(Queue& queue, Lock& lock);
+  Ran run_unlocked(Queue& queue, Op& op, Lock& lock);
   void run_callback(Lock& lock);
   void begin(Queue& queue, Op& op);
   void check_accesses(Op& op);
@@ -296,13 +306,13 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void note_output(const Op& op);
   void unheard(const Error& error, const Op& op);
   void release(Op* op) noexcept;
+  void swap_lists(Stock& stock) noexcept;
   void take_stock();
   void leave_stock() noexcept;
-  Queue::State take_state();
-  void leave_state(Queue::State& state) noexcept;
+  std::unique_ptr<Queue::State> take_state();
+  void leave_state(std::unique_ptr<Queue::State> state) noexcept;
   Op& take_op();
-  Op& enqueue(Queue& queue, neutral::TaskKind kind, std::string_view name,
-              std::source_location site);
+  Op& enqueue(Queue& queue, neutral::TaskKind kind, std::shared_ptr<User> user);
   bool in_arena(const std::byte* bytes) const noexcept;
   void copy_task(Op& op, const neutral::Task& task);
   void add_waits(Queue& queue, Op& op);
@@ -335,6 +345,9 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::vector<Finding> take_reports();
   static void to_sink(const std::vector<Finding>& reports);
 
+  // call() for whoever holds the lock.
+  Result<void> grant(FaultSite site);
+  Result<void> compile(const KernelCode& code);
   void note_caller(Site site) noexcept;
   void note_refusal(FaultSite fault, const Error& error);
   void note_granted(FaultSite fault) noexcept;
@@ -350,11 +363,13 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::shared_ptr<const Clock> clock_;
   const std::thread::id only_;  // Who made the world.
 
-  mutable std::mutex mutex_;  // Guards what follows it. No code of the program's runs under it.
-  std::thread::id running_;   // Who runs a task or a callback. None: nobody.
-  bool several_ = false;      // Others called than the one that made the world.
+  // Guards what follows it. No code of the program's runs under it.
+  mutable sync::SpinLock mutex_{sync::Rank::leaf};
+  std::thread::id running_;  // Who runs a task or a callback. None: nobody.
+  bool several_ = false;     // Others called than the one that made the world.
 
   Schedule* schedule_ = nullptr;
+  bool wants_effects_ = false;  // The schedule does.
   bool with_actors_ = false;
   std::vector<Actor> actors_;
   std::uint16_t current_ = 0;  // Whose turn it is.
@@ -370,6 +385,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   bool host_step_ = false;  // The effects are a step of the host's.
 
   std::vector<std::unique_ptr<Queue>> queues_;  // By slot; null: nobody.
+  std::size_t pending_ = 0;                     // Tasks on all of them.
   std::vector<std::uint32_t> positions_;        // By slot: where the next queue goes on.
   VectorClock done_;
 
@@ -402,8 +418,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   Shadow shadow_;
   std::vector<Arena*> arenas_;
   std::vector<View> views_;
-  std::unordered_map<std::uint64_t, Live> allocations_;  // By id.
-  std::map<std::uint64_t, std::uint64_t> by_address_;    // The id of whoever had it last.
+  FlatMap<std::uint64_t, Live> allocations_;          // By id.
+  FlatMap<std::uint64_t, std::uint64_t> by_address_;  // The id of whoever had it last.
   std::unordered_map<const void*, Raised> timelines_;
   std::set<std::string, std::less<>> compiled_;  // Names: addresses of kernels come again.
   std::size_t live_ = 0;

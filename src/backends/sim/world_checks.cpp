@@ -94,7 +94,7 @@ void World::to_sink(const std::vector<Finding>& reports) {
 // Sides.
 
 std::uint64_t World::owner_of(std::uint64_t address) const {
-  auto at = by_address_.upper_bound(address);
+  auto at = by_address_.lower_bound(address + 1);
   if (at == by_address_.begin()) return 0;
   --at;
   const auto live = allocations_.find(at->second);
@@ -414,9 +414,10 @@ void World::allocated(const Allocation& allocation, MemoryKind kind, std::uintpt
   if (noting_) effects_.pools = true;
   note_granted(FaultSite::alloc);
   const Live live{numbers_++, allocation.address, allocation.size_bytes, true};
-  allocations_[allocation.id.value] = live;
+  allocations_.insert_or_assign(allocation.id.value, live);
   ++live_;
-  if (allocation.size_bytes != 0) by_address_[allocation.address] = allocation.id.value;
+  if (allocation.size_bytes != 0)
+    by_address_.insert_or_assign(allocation.address, allocation.id.value);
   if (kind == MemoryKind::host)
     check_host({allocation.address, allocation.address + allocation.size_bytes}, true,
                allocation.id.value, site);
@@ -464,7 +465,7 @@ void World::view_opened(const Access& access, std::uint64_t ticket, Site site) n
   const Lock lock(mutex_);
   const Bytes bytes{access.address(), access.address() + access.row_bytes};
   const std::uint64_t owner =
-      allocations_.count(access.allocation->id.value) != 0 ? access.allocation->id.value : 0;
+      allocations_.contains(access.allocation->id.value) ? access.allocation->id.value : 0;
   check_host(bytes, access.writes(), owner, site);
   views_.push_back({ticket, bytes, access.writes(), owner, site});
   if (noting_) effects_.bytes.push_back({bytes.begin, bytes.end, access.writes()});
@@ -519,7 +520,7 @@ TraceEvent& World::record(TraceKind kind) {
 }
 
 void World::record_wait(TraceKind kind, const Until& until) {
-  if (trace_ == nullptr || until.nothing()) return;
+  if (until.nothing()) return;
   TraceEvent& event = record(kind);
   if (until.timeline != nullptr) {
     event.other_serial = until.value;

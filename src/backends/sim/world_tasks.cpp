@@ -51,6 +51,8 @@ bool copies(Kind kind) noexcept {
   return kind == Kind::copy || kind == Kind::upload || kind == Kind::read_back;
 }
 
+bool only_moves_bytes(Kind kind) noexcept { return kind == Kind::fill || copies(kind); }
+
 std::uint64_t duration(const Op& op) noexcept {
   std::uint64_t bytes = 0;
   for (const OpAccess& access : op.accesses) bytes += access.rows * access.row_bytes;
@@ -112,6 +114,10 @@ Queue* World::running_native() noexcept { return native_queue; }
 
 Result<void> World::call(FaultSite site) {
   const Lock lock(mutex_);
+  return grant(site);
+}
+
+Result<void> World::grant(FaultSite site) {
   if (loss_.happened()) return loss_.cause();
   const std::uint64_t nth = options_.faults.hit(site);
   if (nth == 0) {
@@ -218,16 +224,14 @@ void World::add_waits(Queue& queue, Op& op) {
   queue.state.owed_foreign.clear();
 }
 
-Op& World::enqueue(Queue& queue, Kind kind, std::string_view what, std::source_location site) {
+// `user` says what it is, and by which serial it is known.
+Op& World::enqueue(Queue& queue, Kind kind, std::shared_ptr<User> user) {
   Op& op = take_op();
   op.kind = kind;
-  auto user = std::make_shared<User>();
-  user->what = what;
   user->stream = queue.name();
   user->lane = queue.lane();
   user->slot = queue.slot();
   user->position = ++queue.state.enqueued;
-  user->site = site;
   op.order = submissions_++;
   op.actor = me();
   if (options_.explored) submitters_.push_back(op.actor);
@@ -243,34 +247,33 @@ Op& World::enqueue(Queue& queue, Kind kind, std::string_view what, std::source_l
   add_waits(queue, op);
   op.user = std::move(user);
   queue.state.pending.push_back(&op);
+  ++pending_;
   if (noting_) effects_.enqueued.push_back({queue.process(), op.user->position});
   return op;
 }
 
+Result<void> World::compile(const KernelCode& code) {
+  if (compiled_.find(code.name()) != compiled_.end()) return {};
+  THALWEG_TRY(grant(FaultSite::compile));
+  compiled_.emplace(code.name());
+  return {};
+}
+
 Result<void> World::append(Queue& queue, const neutral::Task& task, Serial serial) {
-  if (task.kind != Kind::last) {
-    THALWEG_TRY(call(site_of(task.kind)));
-    if (task.code != nullptr) {
-      const bool first = [&] {
-        const Lock lock(mutex_);
-        return compiled_.emplace(task.code->name()).second;
-      }();
-      if (Result<void> compiled = first ? call(FaultSite::compile) : Result<void>(); !compiled) {
-        const Lock lock(mutex_);
-        compiled_.erase(compiled_.find(task.code->name()));
-        return compiled;
-      }
-    }
-  }
   const Lock lock(mutex_);
-  Op& op = enqueue(queue, task.kind, describe(task), task.site);
-  const_cast<User&>(*op.user).name = task.code != nullptr ? task.code->name() : task.name;
+  if (task.kind != Kind::last) THALWEG_TRY(grant(site_of(task.kind)));
+  if (task.code != nullptr) THALWEG_TRY(compile(*task.code));
+  auto user = std::make_shared<User>();
+  user->what = describe(task);
+  user->name = task.code != nullptr ? task.code->name() : task.name;
+  user->serial = queue.shown(serial.value);
+  user->site = task.site;
+  Op& op = enqueue(queue, task.kind, std::move(user));
   copy_task(op, task);
   // A turn, a wait or a signal has nothing that could fail.
   const bool other = task.kind == Kind::last || site_of(task.kind) == FaultSite::other;
   if (!other) op.fails = options_.faults.hit(FaultSite::run);
   op.duration_ns = duration(op) * (queue.state.slow ? kSlower : 1);
-  const_cast<User&>(*op.user).serial = queue.shown(serial.value);
   queue.state.published = serial.value;
   queue.state.positions.push_back(op.user->position);
   queue.state.ending = queue.state.ending || task.kind == Kind::last;
@@ -283,10 +286,13 @@ void World::append_raw(Queue& queue, std::string_view what, UniqueFunction work,
                        std::source_location site) {
   {
     const Lock lock(mutex_);
-    Op& op = enqueue(queue, Kind::native, fmt::format("raw work `{}`", what), site);
-    const_cast<User&>(*op.user).raw = true;
-    const_cast<User&>(*op.user).name = what;
-    const_cast<User&>(*op.user).serial = queue.shown(queue.state.published);
+    auto user = std::make_shared<User>();
+    user->what = fmt::format("raw work `{}`", what);
+    user->name = what;
+    user->serial = queue.shown(queue.state.published);
+    user->raw = true;
+    user->site = site;
+    Op& op = enqueue(queue, Kind::native, std::move(user));
     op.raw = true;
     op.function = std::move(work);
     op.duration_ns = duration(op);
@@ -296,27 +302,30 @@ void World::append_raw(Queue& queue, std::string_view what, UniqueFunction work,
   announce();
 }
 
-std::pair<order::Point, bool> World::record_fence(Queue& queue) noexcept {
+Result<std::pair<order::Point, bool>> World::record_fence(Queue& queue) {
   const Lock lock(mutex_);
-  return {order::Point(queue.index(), Serial{queue.state.published}),
-          options_.faults.hit(FaultSite::never)};
+  THALWEG_TRY(grant(FaultSite::fence));
+  return std::pair(order::Point(queue.index(), Serial{queue.state.published}),
+                   options_.faults.hit(FaultSite::never) != 0);
 }
 
-void World::owe(Queue& queue, order::Point point) {
+Result<void> World::owe(Queue& queue, order::Point point) {
   const Lock lock(mutex_);
+  THALWEG_TRY(grant(FaultSite::wait));
   const Queue* const source = queue_of(point.queue());
   if (source == nullptr) {
     queue.state.owed_foreign.push_back(point);
-    return;
+    return {};
   }
   const std::uint32_t position = source->position_of(point.serial().value);
   if (position != 0) queue.state.owed.push_back({{source->process(), position}, point});
-  if (trace_ == nullptr) return;
+  if (trace_ == nullptr) return {};
   TraceEvent& event = record(TraceKind::wait);
   event.lane = queue.lane();
   event.serial = queue.shown(queue.state.published + 1);
   event.other_lane = source->lane();
   event.other_serial = source->shown(point.serial().value);
+  return {};
 }
 
 // Running.
@@ -331,7 +340,7 @@ void World::run_callback(Lock& lock) {
   callback_knows_ = std::move(callbacks_.front().knows);
   callbacks_.pop_front();
   in_callback_ = true;
-  noting_ = choosing() && schedule_->wants_effects();
+  noting_ = wants_effects_ && choosing();
   host_step_ = false;
   effects_.clear();
   effects_.process = kCallbacks;
@@ -397,9 +406,29 @@ void World::note_effects(const Queue& queue, const Op& op) {
     effects_.marks.push_back({op.timeline.get(), op.timeline->value(), op.timeline_value, true});
 }
 
+// The task may call.
+Ran World::run_unlocked(Queue& queue, Op& op, Lock& lock) {
+  running_ = std::this_thread::get_id();
+  Queue* const outer = native_queue;
+  native_queue = op.kind == Kind::native && !op.raw ? &queue : outer;
+  const std::uint64_t now = queue.state.end_ns;
+  running_op_ = &op;
+  lock.unlock();
+  Ran ran;
+  {
+    const NoWaitScope no_wait;  // Also for the ends of callables.
+    ran = run_body(op, now);
+    op.function = {};
+  }
+  lock.lock();
+  running_op_ = nullptr;
+  native_queue = outer;
+  return ran;
+}
+
 void World::run_op(Queue& queue, Lock& lock) {
   Op& op = *queue.state.pending.front();
-  noting_ = choosing() && schedule_->wants_effects();
+  noting_ = wants_effects_ && choosing();
   host_step_ = false;
   if (noting_) note_effects(queue, op);
   begin(queue, op);
@@ -410,21 +439,9 @@ void World::run_op(Queue& queue, Lock& lock) {
     check_accesses(op);
   }
   if (!error) {
-    running_ = std::this_thread::get_id();
-    Queue* const outer = native_queue;
-    native_queue = op.kind == Kind::native && !op.raw ? &queue : outer;
-    const std::uint64_t now = queue.state.end_ns;
-    running_op_ = &op;
-    lock.unlock();
-    Ran ran;
-    {
-      const NoWaitScope no_wait;  // Also for the ends of callables.
-      ran = run_body(op, now);
-      op.function = {};
-    }
-    lock.lock();
-    running_op_ = nullptr;
-    native_queue = outer;
+    // Explored, nobody waits for the lock meanwhile.
+    Ran ran = options_.explored && only_moves_bytes(op.kind) ? run_body(op, queue.state.end_ns)
+                                                             : run_unlocked(queue, op, lock);
     if (op.runs_program()) host_knows_.join(op.knows);
     error = std::move(ran.error);
     if (ran.unwritten.end != 0) broken_out(op, ran.unwritten);
@@ -469,6 +486,7 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
   const bool last = op.kind == Kind::last;
   queue.state.knows = op.knows;
   queue.state.pending.pop_front();
+  --pending_;
   queue.state.done = op.user->position;
   done_.set(queue.slot(), op.user->position);
   for (Op* const dependent : op.dependents) {
