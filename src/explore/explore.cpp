@@ -151,13 +151,14 @@ class Explorer {
   }
 
   // Several actors: their calls took effect in an order that is this run's own.
-  Result<void> compare(RunResult& run) {
-    if (program_.actors.size() <= 1) {
+  Result<void> compare(RunResult& run, bool keep_bytes = false) {
+    if (program_.actors.size() <= 1 && !keep_bytes) {
       compare_contents(run, sequential_);
       return {};
     }
-    THALWEG_TRY_ASSIGN(const RunResult alike,
-                       run_once(setup(false), [&run](const sim::World& world) {
+    RunSetup again = setup(false);
+    again.keep_bytes = keep_bytes;
+    THALWEG_TRY_ASSIGN(const RunResult alike, run_once(again, [&run](const sim::World& world) {
                          return std::make_unique<Sequential>(world, &run.submitters);
                        }));
     if (alike.submitters == run.submitters)
@@ -227,14 +228,16 @@ class Explorer {
 
   Result<void> keep_trace() {
     if (result_.finding_run) result_.schedule = to_text(choices_);
-    THALWEG_TRY_ASSIGN(RunResult run, run_once(setup(options_.trace), [this](const sim::World&) {
+    RunSetup last = setup(options_.trace);
+    last.keep_bytes = result_.finding_run.has_value();
+    THALWEG_TRY_ASSIGN(RunResult run, run_once(last, [this](const sim::World&) {
                          return std::make_unique<Replay>(choices_);
                        }));
     result_.trace = std::move(run.trace);
     if (!result_.finding_run || !options_.stop_at_finding) return {};
     // What is reported is what the schedule gives.
     const std::size_t seen = run.findings.size();
-    THALWEG_TRY(compare(run));
+    THALWEG_TRY(compare(run, true));
     for (std::size_t i = seen; i < run.findings.size() && options_.trace; ++i)
       result_.trace.push_back(event_of(run.findings[i]));
     if (!run.findings.empty()) result_.findings = std::move(run.findings);

@@ -10,11 +10,24 @@
 namespace thalweg {
 namespace {
 
+// What the program calls its things may hold anything: here it stays on its line.
+std::string on_one_line(std::string_view text) {
+  std::string line;
+  for (const char c : text) {
+    const auto code = static_cast<unsigned char>(c);
+    if (code < 0x20 || code == 0x7f)
+      fmt::format_to(std::back_inserter(line), "\\x{:02x}", code);
+    else
+      line += c;
+  }
+  return line;
+}
+
 std::string findings_text(const std::vector<Finding>& findings) {
   std::string text;
   for (const Finding& finding : findings)
     fmt::format_to(std::back_inserter(text), "finding `{}`: {}\n", name(finding.kind),
-                   finding.message);
+                   on_one_line(finding.message));
   return text;
 }
 

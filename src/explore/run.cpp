@@ -6,8 +6,10 @@
 
 #include <algorithm>
 #include <exception>
+#include <iterator>
 #include <mutex>
 #include <set>
+#include <span>
 
 #include "explore/settings.hpp"
 #include "thalweg/runtime/open.hpp"
@@ -174,6 +176,7 @@ Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& make_sched
   options.copy_engines = setup.settings->copy_engines;
   options.faults = setup.settings->faults;
   options.explored = true;
+  options.keep_bytes = setup.keep_bytes;
   const auto world = sim::World::create(std::move(options));
   if (setup.trace) world->trace_to(&result.trace);
   THALWEG_TRY_ASSIGN(Device device, open_in(world, setup.device_name, *setup.settings,
@@ -232,6 +235,42 @@ std::uint64_t outcome_of(const RunResult& run) noexcept {
   return hash;
 }
 
+namespace {
+
+std::string hex(std::span<const std::byte> bytes) {
+  std::string text;
+  for (const std::byte byte : bytes)
+    fmt::format_to(std::back_inserter(text), "{}{:02x}", text.empty() ? "" : " ",
+                   std::to_integer<unsigned>(byte));
+  return text;
+}
+
+// Where the bytes differ first, and some of them.
+void say_which(Finding& finding, const sim::Output& here, const sim::Output& there) {
+  constexpr std::size_t kShown = 8;
+  for (std::size_t i = 0; i != std::min(here.kept.size(), there.kept.size()); ++i) {
+    const sim::OutputBytes& mine = here.kept[i];
+    const sim::OutputBytes& other = there.kept[i];
+    const std::size_t size = std::min(mine.bytes.size(), other.bytes.size());
+    const auto [first, second] =
+        std::mismatch(mine.bytes.begin(), mine.bytes.begin() + static_cast<std::ptrdiff_t>(size),
+                      other.bytes.begin());
+    const auto at = static_cast<std::size_t>(first - mine.bytes.begin());
+    if (at == size) continue;
+    const std::size_t shown = std::min(kShown, size - at);
+    finding.first.buffer = mine.buffer;
+    finding.first.begin = mine.offset + at;
+    finding.first.end = finding.first.begin + shown;
+    finding.message +=
+        fmt::format(" From byte {} of {} on: {} in place of {}.", finding.first.begin,
+                    mine.buffer < 0 ? std::string("it") : fmt::format("b{}", mine.buffer),
+                    hex({&mine.bytes[at], shown}), hex({&other.bytes[at], shown}));
+    return;
+  }
+}
+
+}  // namespace
+
 // As far as both runs submitted the same: a program whose calls depend on what has passed is not
 // compared beyond that, nor one whose tasks submit.
 void compare_contents(RunResult& run, const Reference& reference) {
@@ -256,6 +295,7 @@ void compare_contents(RunResult& run, const Reference& reference) {
         "call.",
         here.user->what, here.user->lane, here.user->serial, finding.first.file,
         finding.first.line);
+    say_which(finding, here, there);
     run.findings.push_back(std::move(finding));
     return;
   }

@@ -42,6 +42,7 @@ struct RunSetup {
   std::uint64_t index = 0;
   std::uint64_t steps_max = 0;
   bool trace = false;
+  bool keep_bytes = false;   // What tasks wrote, for comparing byte by byte.
   bool with_faults = false;  // Whether the device works afterwards, and gives all back, is checked.
 };
 
@@ -60,7 +61,8 @@ struct Reference {
   std::uint64_t nested_from = 0;
 };
 
-// Adds a finding where a task of `run` left other bytes than in the sequential run.
+// Adds a finding where a task of `run` left other bytes than in the sequential run; it says which,
+// when both runs kept them.
 void compare_contents(RunResult& run, const Reference& sequential);
 
 }  // namespace thalweg::explore_detail

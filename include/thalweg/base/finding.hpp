@@ -17,7 +17,7 @@ enum class FindingKind : std::uint8_t {
   unordered,         // Two tasks conflict over bytes, and nothing orders them (G1).
   reuse_in_flight,   // Bytes were handed to a new owner while an earlier use may still run (G2).
   host_race,         // The host was given bytes that a task may still use (G2).
-  unwritten_read,    // A task reads bytes that nothing wrote.
+  unwritten_read,    // Somebody reads bytes that nothing wrote.
   undeclared_write,  // A task wrote bytes outside of what it declared.
   broken_out,        // A kernel left bytes of an Out<T> as they were.
   contents,          // A task left other bytes than in the sequential run (G1).

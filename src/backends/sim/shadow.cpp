@@ -28,6 +28,19 @@ Shadow::Ranges::const_iterator Shadow::first(std::uint64_t address) const {
   return at;
 }
 
+Bytes Shadow::first_unwritten(Bytes bytes, std::uint64_t owner) const {
+  std::uint64_t from = bytes.begin;
+  for (auto at = first(bytes.begin); at != ranges_.end() && at->first < bytes.end; ++at) {
+    if (from < at->first && owner != 0) return {from, at->first};
+    // Whoever had the bytes before wrote nothing that the owner may rely on.
+    const bool nobody = owner != 0 && (at->second.state == State::unwritten ||
+                                       (at->second.owner != owner && at->second.owner != 0));
+    if (nobody) return {std::max(from, at->first), std::min(at->second.end, bytes.end)};
+    from = std::max(from, at->second.end);
+  }
+  return from < bytes.end && owner != 0 ? Bytes{from, bytes.end} : Bytes{};
+}
+
 void Shadow::split(std::uint64_t address) {
   const auto found = ranges_.upper_bound(address);
   if (found == ranges_.begin()) return;

@@ -89,6 +89,10 @@ class Shadow {
         function(Bytes{std::max(at->first, bytes.begin), std::min(at->second.end, bytes.end)});
   }
 
+  // The first part of the bytes that surely nobody has written; empty when there is none. Bytes
+  // nobody knows of are unwritten when `owner` is an allocation.
+  Bytes first_unwritten(Bytes bytes, std::uint64_t owner) const;
+
  private:
   struct Range {
     std::uint64_t end = 0;

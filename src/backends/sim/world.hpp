@@ -68,6 +68,14 @@ struct WorldOptions {
   std::unique_ptr<Schedule> schedule;
 
   bool explored = false;
+  bool keep_bytes = false;  // Of what tasks write, besides their hash.
+};
+
+// Bytes that a task wrote, or read for the host.
+struct OutputBytes {
+  std::int32_t buffer = -1;  // Of no buffer of a device: the program's memory, or a future's.
+  std::uint64_t offset = 0;
+  std::vector<std::byte> bytes;
 };
 
 // What a task left, for comparing with the sequential run.
@@ -77,6 +85,7 @@ struct Output {
   std::uint64_t bytes = 0;  // A hash of the bytes.
   std::uint16_t actor = 0;
   std::shared_ptr<const User> user;
+  std::vector<OutputBytes> kept;  // When the world keeps bytes.
 };
 
 // A call of the program's; they are counted.
@@ -135,7 +144,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::vector<Finding>& findings() noexcept { return findings_; }
   std::vector<Output>& outputs() noexcept { return outputs_; }
 
-  // By submission, the actor who made it.
+  // By submission, and by view that the host opened or closed, the actor who made it.
   std::vector<std::uint16_t>& submitters() noexcept { return submitters_; }
   const std::vector<std::uint16_t>& submitters() const noexcept { return submitters_; }
 
@@ -334,6 +343,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void accept_write(Arena& arena, Bytes bytes);
   void accept_writes(const Op& op);
   void undeclared(Op& op, Bytes bytes, bool before);
+  void check_written(Bytes bytes, std::uint64_t owner, std::source_location site);
+  void note_host_turn();
   void check_host(Bytes bytes, bool writes, std::uint64_t owner, std::source_location site);
   Finding hidden_wait() const;
   void check_deadlock(const Until& until);

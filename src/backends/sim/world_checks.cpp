@@ -325,6 +325,23 @@ void World::check_host(Bytes bytes, bool writes, std::uint64_t owner, std::sourc
   }
 }
 
+// The host gets bytes to read: somebody has written them.
+void World::check_written(Bytes bytes, std::uint64_t owner, std::source_location site) {
+  const Bytes unwritten = shadow_.first_unwritten(bytes, owner);
+  if (unwritten.begin == unwritten.end) return;
+  Finding finding;
+  finding.kind = FindingKind::unwritten_read;
+  finding.first = host_side(AccessMode::read, unwritten, site);
+  finding.message =
+      fmt::format("{} in a view, which nothing has written.", describe(finding.first));
+  add(std::move(finding));
+}
+
+// A view has its place among the submissions of all actors: what is written in it does.
+void World::note_host_turn() {
+  if (options_.explored && running_op_ == nullptr && !in_callback_) submitters_.push_back(me());
+}
+
 // Somebody who runs in a turn of the device waits for it.
 Finding World::hidden_wait() const {
   Finding finding;
@@ -466,7 +483,12 @@ void World::view_opened(const Access& access, std::uint64_t ticket, Site site) n
   const Bytes bytes{access.address(), access.address() + access.row_bytes};
   const std::uint64_t owner =
       allocations_.contains(access.allocation->id.value) ? access.allocation->id.value : 0;
+  const std::size_t found = findings_.size();
   check_host(bytes, access.writes(), owner, site);
+  // What a task has yet to write is a race already.
+  if (access.mode == AccessMode::read && findings_.size() == found)
+    check_written(bytes, owner, site);
+  note_host_turn();
   views_.push_back({ticket, bytes, access.writes(), owner, site});
   if (noting_) effects_.bytes.push_back({bytes.begin, bytes.end, access.writes()});
   if (trace_ == nullptr) return;
@@ -486,6 +508,7 @@ void World::view_closed(std::uint64_t ticket) noexcept {
   if (found == views_.end()) return;
   const View view = *found;
   views_.erase(found);
+  note_host_turn();
   if (view.writes) {
     shadow_.write(view.bytes, view.owner);
     for (Arena* const arena : arenas_)

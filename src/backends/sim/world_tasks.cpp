@@ -569,13 +569,22 @@ void World::note_output(const Op& op) {
   for (const OpAccess& access : op.accesses)
     for (std::uint64_t row = 0; access.writes() && row != access.rows; ++row)
       shadow_.for_written(access.bytes(row), [&](Bytes bytes) {
-        output.bytes = hash_bytes(output.bytes, reinterpret_cast<const std::byte*>(bytes.begin),
-                                  bytes.end - bytes.begin);
+        const auto* const first = reinterpret_cast<const std::byte*>(bytes.begin);
+        output.bytes = hash_bytes(output.bytes, first, bytes.end - bytes.begin);
+        if (options_.keep_bytes) {
+          const FindingSide place = side(*op.user, AccessMode::write, bytes);
+          output.kept.push_back(
+              {place.buffer, place.begin, {first, first + bytes.end - bytes.begin}});
+        }
       });
   if (op.kind == Kind::read_back)
-    for (std::uint64_t row = 0; row != op.accesses[0].rows; ++row)
-      output.bytes =
-          hash_bytes(output.bytes, op.host_target + row * op.host_pitch, op.accesses[0].row_bytes);
+    for (std::uint64_t row = 0; row != op.accesses[0].rows; ++row) {
+      const std::byte* const first = op.host_target + row * op.host_pitch;
+      output.bytes = hash_bytes(output.bytes, first, op.accesses[0].row_bytes);
+      if (options_.keep_bytes)
+        output.kept.push_back(
+            {-1, row * op.accesses[0].row_bytes, {first, first + op.accesses[0].row_bytes}});
+    }
   if (output.bytes != 0) outputs_.push_back(std::move(output));
 }
 

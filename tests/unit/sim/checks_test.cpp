@@ -181,6 +181,26 @@ TEST(SimChecks, ATaskOnBytesThatTheHostHasOpenIsAHostRace) {
 
 // Contents.
 
+// A view for reading is a read of all its bytes; one for update may be meant to write them.
+TEST(SimChecks, AViewOfBytesThatNothingWroteIsFound) {
+  std::uint32_t mapped = 0;
+  const Finding finding = only_finding({}, [&](ExploreRun& run) {
+    const Stream a = must(Stream::create(run.device()));
+    const auto words = must(Words::create(a, kCount));
+    must(a.fill(words.view(0, 4), 1u));
+    { const auto update = must(map(words, for_update)); }
+    const auto fresh = must(Words::create(a, kCount));
+    must(a.fill(fresh.view(0, 4), 1u));
+    mapped = __LINE__ + 1;
+    const auto view = must(map(fresh, for_reading));
+  });
+  EXPECT_EQ(finding.kind, FindingKind::unwritten_read);
+  expect_bytes(finding.first, 1, 16, 4 * kCount);
+  EXPECT_EQ(finding.message,
+            fmt::format("the host ({}) reads b1[16, {}) in a view, which nothing has written.",
+                        at(mapped), 4 * kCount));
+}
+
 TEST(SimChecks, AReadOfBytesThatNothingWroteIsFound) {
   std::uint32_t read = 0;
   const Finding finding = only_finding({}, [&](ExploreRun& run) {
