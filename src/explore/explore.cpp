@@ -89,7 +89,12 @@ class Explorer {
 
  private:
   RunSetup setup(bool trace) const {
-    return {&program_, &settings_, options_.device, result_.runs, options_.steps_max, trace};
+    return {.program = &program_,
+            .settings = &settings_,
+            .device_name = options_.device,
+            .index = result_.runs,
+            .steps_max = options_.steps_max,
+            .trace = trace};
   }
 
   // What the others are held against.

@@ -66,8 +66,12 @@ class Matrix {
   Result<RunResult> run_with(unsigned schedule, const std::string& fault) {
     sim::Settings settings = settings_;
     THALWEG_TRY_ASSIGN(settings.faults, sim::Faults::parse(fault, std::source_location::current()));
-    const RunSetup setup{&program_, &settings, options_.device, result_.runs, kStepsMax,
-                         false,     true};
+    const RunSetup setup{.program = &program_,
+                         .settings = &settings,
+                         .device_name = options_.device,
+                         .index = result_.runs,
+                         .steps_max = kStepsMax,
+                         .with_faults = true};
     const MakeSchedule random = [&](const sim::World&) {
       return std::make_unique<sim::UniformSchedule>(sim::Random(options_.seed + schedule).next());
     };

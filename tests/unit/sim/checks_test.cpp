@@ -188,7 +188,9 @@ TEST(SimChecks, AViewOfBytesThatNothingWroteIsFound) {
     const Stream a = must(Stream::create(run.device()));
     const auto words = must(Words::create(a, kCount));
     must(a.fill(words.view(0, 4), 1u));
-    { const auto update = must(map(words, for_update)); }
+    {
+      const auto update = must(map(words, for_update));
+    }
     const auto fresh = must(Words::create(a, kCount));
     must(a.fill(fresh.view(0, 4), 1u));
     mapped = __LINE__ + 1;
