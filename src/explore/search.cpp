@@ -218,6 +218,21 @@ void Exhaustive::reverse(std::size_t first, std::size_t second) {
   }
   // Nobody of them could: everybody, to be sure.
   node.to_try = node.ready;
+  if (node.effects->all) reverse_earlier(first);
+}
+
+// A wait that is too long ends a time in which some could not go on, which somebody's step began:
+// they could at that node, in place of him.
+void Exhaustive::reverse_earlier(std::size_t first) {
+  for (std::size_t i = first; i-- != 0;) {
+    Node& node = nodes_[i];
+    const bool could = std::any_of(initials_.begin(), initials_.end(), [&node](Process process) {
+      return process != node.taken && contains(node.ready, process);
+    });
+    if (!could) continue;
+    node.to_try = node.ready;
+    return;
+  }
 }
 
 bool Exhaustive::next_run() {

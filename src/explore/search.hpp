@@ -110,6 +110,7 @@ class Exhaustive final : public sim::Schedule {
   bool before(std::size_t earlier, const std::vector<std::uint32_t>& clock) const noexcept;
   void find_races(std::size_t at);
   void reverse(std::size_t first, std::size_t second);
+  void reverse_earlier(std::size_t first);
 
   const bool reduce_;
   const std::optional<unsigned> preemptions_max_;

@@ -477,13 +477,20 @@ Result<void> Queue::wait_timeline(TimelineCore& timeline, std::uint64_t value, S
   return timeline_task(neutral::TaskKind::wait, timeline, value, site);
 }
 
+Result<void> Queue::signal_timeline(TimelineCore& timeline, std::uint64_t value, Site site) {
+  return timeline_task(neutral::TaskKind::signal, timeline, value, site);
+}
+
 // Whether the value is one that the timeline may take is known when the task's turn comes; one that
 // is too low by now will not get better.
-Result<void> Queue::signal_timeline(TimelineCore& timeline, std::uint64_t value, Site site) {
+Result<void> Queue::check_signal(const TimelineCore& timeline, std::uint64_t value,
+                                 Site site) const {
+  if (backend::Observer* const observer = device_->observer(); observer != nullptr) [[unlikely]]
+    observer->timeline_asked(timeline, value);
   if (const std::uint64_t present = timeline.value(); value < present)
     return Error(ErrorKind::invalid_argument,
                  fmt::format("A timeline at {} cannot go down to {}.", present, value), site);
-  return timeline_task(neutral::TaskKind::signal, timeline, value, site);
+  return {};
 }
 
 Result<void> Queue::timeline_task(neutral::TaskKind kind, TimelineCore& timeline,
@@ -492,6 +499,7 @@ Result<void> Queue::timeline_task(neutral::TaskKind kind, TimelineCore& timeline
     return forked_error(site);
   THALWEG_TRY(waitable(static_cast<Device&>(timeline.device()), "a timeline", site));
   device_->turn(site);
+  if (kind == neutral::TaskKind::signal) THALWEG_TRY(check_signal(timeline, value, site));
   neutral::Task task;
   task.kind = kind;
   task.site = site;

@@ -98,6 +98,8 @@ class Queue final : public thalweg::detail::QueueCore {
   void pass_room() THALWEG_REQUIRES(slot_.lock);
   Result<void> place_waits() THALWEG_REQUIRES(slot_.lock);
   Result<void> wait_point(order::Point point) THALWEG_REQUIRES(Registry::instance().submission());
+  Result<void> check_signal(const thalweg::detail::TimelineCore& timeline, std::uint64_t value,
+                            thalweg::detail::Site site) const;
   Result<void> timeline_task(neutral::TaskKind kind, thalweg::detail::TimelineCore& timeline,
                              std::uint64_t value, Site site);
   Result<order::Point> record_time(neutral::Stamp& time, Site site) THALWEG_REQUIRES(slot_.lock);

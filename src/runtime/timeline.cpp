@@ -12,6 +12,11 @@ namespace thalweg::runtime {
 using thalweg::detail::forked;
 using thalweg::detail::forked_error;
 
+Timeline::~Timeline() {
+  if (backend::Observer* const observer = device_->observer(); observer != nullptr) [[unlikely]]
+    observer->timeline_dropped(*this);
+}
+
 std::uint64_t Timeline::asked_value() const noexcept {
   if (backend::Observer* const observer = device_->observer(); observer != nullptr && !forked())
       [[unlikely]] {

@@ -17,6 +17,7 @@ class Timeline final : public thalweg::detail::TimelineCore {
 
   Timeline(Ref<Device> device, std::uint64_t value) noexcept
       : device_(std::move(device)), timeline_(value) {}
+  ~Timeline() override;
 
   std::uint64_t value() const noexcept override { return timeline_.value(); }
   std::uint64_t asked_value() const noexcept override;

@@ -47,6 +47,9 @@ class Observer {
   virtual void timeline_raised(const neutral::Timeline& timeline, std::uint64_t from,
                                std::uint64_t to, Site site) noexcept = 0;
 
+  // The last handle to `timeline` went: its address may be another one's. May be called by a task.
+  virtual void timeline_dropped(const neutral::Timeline& timeline) noexcept = 0;
+
   // Runs `function` later, in a turn of its own, inside a NoWaitScope. Called by whoever lets the
   // last point pass that it comes after.
   virtual void call_later(UniqueFunction function) noexcept = 0;

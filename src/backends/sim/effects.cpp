@@ -30,7 +30,9 @@ bool share_bytes(const Effects& a, const Effects& b) noexcept {
 bool share_timeline(const Effects& a, const Effects& b) noexcept {
   for (const Effects::Mark& x : a.marks)
     for (const Effects::Mark& y : b.marks)
-      if (x.timeline == y.timeline && (x.raised || y.raised)) return true;
+      if (x.timeline == y.timeline &&
+          (x.use == Effects::Use::raised || y.use == Effects::Use::raised))
+        return true;
   return false;
 }
 
@@ -38,7 +40,8 @@ bool share_timeline(const Effects& a, const Effects& b) noexcept {
 
 void Effects::clear() noexcept {
   process = kNobody;
-  program = any_bytes = pools = ends = engine = false;
+  program = any_bytes = pools = seen = all = calls = engine = false;
+  counted = 0;
   done = {};
   bytes.clear();
   marks.clear();
@@ -48,9 +51,10 @@ void Effects::clear() noexcept {
 }
 
 bool dependent(const Effects& a, const Effects& b) noexcept {
-  return (a.program && b.program) || (a.ends && b.program) || (a.program && b.ends) ||
-         (a.pools && b.pools) || (a.engine && b.engine) || asks(a, b.done) || asks(b, a.done) ||
-         enables(a, b) || share_bytes(a, b) || share_timeline(a, b);
+  return a.all || b.all || (a.program && (b.program || b.seen)) || (a.seen && b.program) ||
+         (a.pools && b.pools) || (a.calls && b.calls) || (a.engine && b.engine) || (a.counted & b.counted) != 0 ||
+         asks(a, b.done) || asks(b, a.done) || enables(a, b) || share_bytes(a, b) ||
+         share_timeline(a, b);
 }
 
 bool enables(const Effects& a, const Effects& b) noexcept {
@@ -58,7 +62,8 @@ bool enables(const Effects& a, const Effects& b) noexcept {
   if (a.done.position != 0 && has(b.awaited, a.done)) return true;
   for (const Effects::Mark& x : a.marks)
     for (const Effects::Mark& y : b.marks)
-      if (x.raised && !y.raised && x.timeline == y.timeline && x.from < y.to && y.to <= x.to)
+      if (x.use == Effects::Use::raised && y.use == Effects::Use::awaited &&
+          x.timeline == y.timeline && x.from < y.to && y.to <= x.to)
         return true;
   return false;
 }

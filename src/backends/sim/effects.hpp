@@ -39,21 +39,27 @@ struct Effects {
     bool written;
   };
 
-  // A timeline of the program's was raised, or tested for `to`.
+  // A timeline of the program's was raised to `to`, or somebody asked where it is, or could take
+  // this step because it is at `to`.
+  enum class Use : std::uint8_t { raised, asked, awaited };
   struct Mark {
-    const void* timeline;
+    std::uint32_t timeline;  // By World::number_of(): a node's effects outlive the run's addresses.
     std::uint64_t from;
     std::uint64_t to;
-    bool raised;
+    Use use;
   };
 
   Process process = kNobody;
   bool program = false;    // Ran code of the program's, which may share anything with other code.
   bool any_bytes = false;  // May have touched bytes that nobody declared.
   bool pools = false;      // Memory or streams were taken or given back.
-  bool ends = false;       // A queue ended: whoever looks for it from then on finds it over.
+  bool seen = false;       // Meets code of the program's without a call: see sees_program().
+  bool all = false;        // Makes a difference to every step: the device was lost, a wait was too
+                           // long.
+  bool calls = false;      // Put a callback behind others: they run in that order.
   bool engine = false;     // Used the copy engines, which give an order of their own.
-  Place done;              // The task that passed.
+  std::uint16_t counted = 0;  // Fault sites, a bit for each, that count the step.
+  Place done;                 // The task that passed.
 
   ShortList<Bytes, 4> bytes;
   ShortList<Mark, 2> marks;

@@ -80,6 +80,15 @@ Result<Faults> Faults::parse(std::string_view text, std::source_location site) {
   return faults;
 }
 
+// All refusable sites draw from one row of numbers.
+std::uint16_t Faults::rows(FaultSite site) const noexcept {
+  static_assert(kFaultSites < 15);
+  unsigned rows = random_ && refusable(site) ? 1u << 15 : 0u;
+  if (std::any_of(rules_.begin(), rules_.end(), [site](const Rule& r) { return r.site == site; }))
+    rows |= 1u << index(site);
+  return static_cast<std::uint16_t>(rows);
+}
+
 bool Faults::refuses(FaultSite site, std::uint64_t call) noexcept {
   bool refused = std::any_of(rules_.begin(), rules_.end(), [&](const Rule& rule) {
     return rule.site == site && (rule.nth == call || (rule.onwards && rule.nth < call));

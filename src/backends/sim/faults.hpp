@@ -63,6 +63,10 @@ class Faults {
     return any() && refuses(site, call) ? call : 0;
   }
 
+  // What a call at `site` is one of, a bit for each row that is counted: which of its calls is
+  // refused depends on their order. 0: none of them ever is.
+  std::uint16_t rows(FaultSite site) const noexcept;
+
   // Whether anything may be refused.
   bool any() const noexcept { return !rules_.empty() || random_.has_value(); }
 

@@ -49,6 +49,10 @@ class Arena {
   std::uint64_t alive_bytes() const noexcept { return alive_; }
   std::uint64_t size_bytes() const noexcept { return size_; }
   MemoryKind kind() const noexcept { return kind_; }
+
+  // Its number in its world, from 1. Addresses may differ from run to run.
+  std::uint64_t number() const noexcept { return number_; }
+  void set_number(std::uint64_t number) noexcept { number_ = number; }
   bool contains(std::uint64_t address) const noexcept {
     return address >= first() && address - first() < size_;
   }
@@ -69,6 +73,7 @@ class Arena {
   std::byte* const expected_;
   const std::uint64_t size_;
   const MemoryKind kind_;
+  std::uint64_t number_ = 0;
   std::uint64_t used_ = 0;
   std::uint64_t alive_ = 0;
   FlatMap<std::uint64_t, std::uint64_t> taken_;  // Offset and size.

@@ -292,10 +292,12 @@ void World::begin_host_step(std::uint16_t actor, const Until& until) {
   effects_.clear();
   effects_.process = actor;
   effects_.program = true;
+  // Nobody could go on before the deadline: whoever was there until then makes a difference.
+  effects_.all = actors_[actor].timed_out;
   for (const View& view : views_)
-    effects_.bytes.push_back({view.bytes.begin, view.bytes.end, view.writes});
+    note_bytes(view.bytes, view.writes);
   if (until.timeline != nullptr) {
-    effects_.marks.push_back({until.timeline, 0, until.value, false});
+    note_use(*until.timeline, 0, until.value, Effects::Use::awaited);
   } else if (const Queue* const queue = queue_of(until.point.queue());
              queue != nullptr && !until.point.none()) {
     effects_.awaited.push_back({queue->process(), queue->position_of(until.point.serial().value)});
@@ -315,6 +317,7 @@ World::Went World::go_on_explored(const Until& until, Lock& lock) {
     collect(until);
     if (ready_.empty()) {
       if (const auto late = expire()) {
+        take_turn(*late);
         if (*late == self) {
           begin_host_step(self, {});
           return Went::timeout;
@@ -370,6 +373,12 @@ World::Went World::await_turn(std::uint16_t self, Lock& lock) {
   return actor.until.holds() ? Went::on : Went::stuck;
 }
 
+// Whose wait was too long goes on: nobody else could, and it is a step all the same.
+void World::take_turn(std::uint16_t late) {
+  ready_.assign(1, late);
+  static_cast<void>(choose());
+}
+
 // The actor whose deadline is the next to come; its wait is over.
 std::optional<std::uint16_t> World::expire() {
   std::optional<std::uint16_t> first;
@@ -394,7 +403,10 @@ void World::give_up(const Until& until) {
 // Somebody whose wait is over by his deadline, or whom nothing can help.
 void World::hand_over_stuck(Lock& lock) {
   if (ready_.empty() && !aborting_)
-    if (const auto late = expire()) return hand_over(*late, lock);
+    if (const auto late = expire()) {
+      take_turn(*late);
+      return hand_over(*late, lock);
+    }
   const auto next =
       std::find_if(actors_.begin(), actors_.end(), [](const Actor& actor) { return actor.live; });
   if (!next->until.holds()) give_up(next->until);
@@ -635,7 +647,7 @@ Result<Queue*> World::add(const backend::StreamRequest& request) {
   queues_[slot] =
       std::make_unique<Queue>(*this, request, slot, lanes_++, positions_[slot], take_state());
   Queue& queue = *queues_[slot];
-  queue.state.slow = options_.faults.hit(FaultSite::slow) != 0;
+  queue.state.slow = count(FaultSite::slow) != 0;
   queue.state.end_ns = now_ns();
   effects_.pools = true;
   if (options_.explored) request.progress->watch(&queue);
@@ -653,7 +665,8 @@ void World::remove(Queue& queue) noexcept {
   if (options_.explored) {
     queue.progress().watch(nullptr);
     gone_.join(queue.state.knows);
-    effects_.ends = live_actors_ != 0;
+    // Whoever looks for it from then on finds it over.
+    effects_.seen = effects_.seen || live_actors_ != 0;
   }
   effects_.pools = true;
   if (trace_ != nullptr) record(TraceKind::end).lane = queue.lane();
@@ -718,7 +731,7 @@ const VectorClock& World::knowledge() const noexcept {
 
 void World::timeline_asked(const neutral::Timeline& timeline, std::uint64_t value) noexcept {
   const Lock lock(mutex_);
-  if (noting_) effects_.marks.push_back({&timeline, 0, value, false});
+  if (noting_) note_use(timeline, 0, value, Effects::Use::asked);
   if (const auto raised = timelines_.find(&timeline); raised != timelines_.end())
     learn(&raised->second.knows);
 }
@@ -726,17 +739,22 @@ void World::timeline_asked(const neutral::Timeline& timeline, std::uint64_t valu
 void World::timeline_raised(const neutral::Timeline& timeline, std::uint64_t from, std::uint64_t to,
                             Site site) noexcept {
   const Lock lock(mutex_);
-  if (noting_) effects_.marks.push_back({&timeline, from, to, true});
+  if (noting_) note_use(timeline, from, to, Effects::Use::raised);
   if (to < from) return;
-  Raised& raised = timelines_[&timeline];
-  raised.knows.join(knowledge());
-  raised.knows.join(gone_);
-  raised.time_ns = std::max(raised.time_ns, now_ns());
+  Raised& signalled = raised(timeline);
+  signalled.knows.join(knowledge());
+  signalled.knows.join(gone_);
+  signalled.time_ns = std::max(signalled.time_ns, now_ns());
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::signal);
   event.serial = to;
   event.file = file_name(site.file_name());
   event.line = site.line();
+}
+
+void World::timeline_dropped(const neutral::Timeline& timeline) noexcept {
+  const Lock lock(mutex_);
+  timelines_.erase(&timeline);
 }
 
 }  // namespace thalweg::sim

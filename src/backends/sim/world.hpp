@@ -110,6 +110,7 @@ struct Live {
   std::uint64_t address = 0;
   std::uint64_t size_bytes = 0;
   bool alive = false;
+  bool mapped = false;  // The host had its address.
 };
 
 class World final : public backend::Observer, public std::enable_shared_from_this<World> {
@@ -219,6 +220,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void timeline_asked(const neutral::Timeline& timeline, std::uint64_t value) noexcept override;
   void timeline_raised(const neutral::Timeline& timeline, std::uint64_t from, std::uint64_t to,
                        Site site) noexcept override;
+  void timeline_dropped(const neutral::Timeline& timeline) noexcept override;
   void call_later(UniqueFunction function) noexcept override;
 
   // The queue that runs native work on this thread now; null when none does.
@@ -260,7 +262,10 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
     std::source_location site;
   };
 
+  // What is known of a timeline. They are numbered by whoever names them first: submissions and
+  // calls of the host, whose order is a part of each schedule.
   struct Raised {
+    std::uint32_t number = 0;
     VectorClock knows;
     std::uint64_t time_ns = 0;
   };
@@ -288,6 +293,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   Went await_turn(std::uint16_t me, Lock& lock);
   void leave(std::uint16_t me, Lock& lock);
   void give_up(const Until& until);
+  void take_turn(std::uint16_t late);
   void step(Process process, Lock& lock);
   void drain(Lock& lock);
   void drain_if_ending(Lock& lock);
@@ -312,6 +318,13 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void finish(Queue& queue, Op& op);
   void pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock);
   void note_effects(const Queue& queue, const Op& op);
+  void note_bytes(Bytes bytes, bool written);
+  void note_use(const neutral::Timeline& timeline, std::uint64_t from, std::uint64_t to,
+                Effects::Use use);
+  bool sees_program(const Op& op) const;
+  bool host_has(std::uint64_t allocation) const;
+  Raised& raised(const neutral::Timeline& timeline);
+  std::uint64_t count(FaultSite site) noexcept;
   void note_output(const Op& op);
   void unheard(const Error& error, const Op& op);
   void release(Op* op) noexcept;
@@ -345,6 +358,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void undeclared(Op& op, Bytes bytes, bool before);
   void check_written(Bytes bytes, std::uint64_t owner, std::source_location site);
   void note_host_turn();
+  void host_gets(const Allocation& allocation);
   void check_host(Bytes bytes, bool writes, std::uint64_t owner, std::source_location site);
   Finding hidden_wait() const;
   void check_deadlock(const Until& until);
@@ -428,12 +442,16 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
 
   Shadow shadow_;
   std::vector<Arena*> arenas_;
+  std::uint64_t arenas_attached_ = 0;
   std::vector<View> views_;
   FlatMap<std::uint64_t, Live> allocations_;          // By id.
   FlatMap<std::uint64_t, std::uint64_t> by_address_;  // The id of whoever had it last.
   std::unordered_map<const void*, Raised> timelines_;
+  std::uint32_t timelines_named_ = 0;
   std::set<std::string, std::less<>> compiled_;  // Names: addresses of kernels come again.
   std::size_t live_ = 0;
+  bool any_mapped_ = false;     // Any of them.
+  bool device_mapped_ = false;  // Any of a device.
   std::int32_t numbers_ = 0;
   std::vector<Shadow::Conflict> conflicts_;
   std::vector<Finding> findings_;

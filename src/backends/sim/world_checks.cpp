@@ -403,6 +403,7 @@ void World::check_never_ran() {
 
 void World::attach(Arena& arena) {
   const Lock lock(mutex_);
+  arena.set_number(++arenas_attached_);
   arenas_.push_back(&arena);
 }
 
@@ -430,14 +431,16 @@ void World::allocated(const Allocation& allocation, MemoryKind kind, std::uintpt
   const Lock lock(mutex_);
   if (noting_) effects_.pools = true;
   note_granted(FaultSite::alloc);
-  const Live live{numbers_++, allocation.address, allocation.size_bytes, true};
+  const Live live{numbers_++, allocation.address, allocation.size_bytes, true, false};
   allocations_.insert_or_assign(allocation.id.value, live);
   ++live_;
   if (allocation.size_bytes != 0)
     by_address_.insert_or_assign(allocation.address, allocation.id.value);
-  if (kind == MemoryKind::host)
-    check_host({allocation.address, allocation.address + allocation.size_bytes}, true,
-               allocation.id.value, site);
+  if (kind == MemoryKind::host) {
+    const Bytes bytes{allocation.address, allocation.address + allocation.size_bytes};
+    check_host(bytes, true, allocation.id.value, site);
+    if (noting_) note_bytes(bytes, true);
+  }
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::allocate);
   event.other_lane = kHostLane - me();
@@ -456,6 +459,7 @@ void World::staged(std::uint64_t address, std::uint64_t size_bytes) noexcept {
   if (noting_) effects_.pools = true;
   note_granted(FaultSite::alloc);
   check_host({address, address + size_bytes}, true, 0, {});
+  if (noting_) note_bytes({address, address + size_bytes}, true);
 }
 
 void World::dropped(const Allocation& allocation) noexcept {
@@ -490,7 +494,8 @@ void World::view_opened(const Access& access, std::uint64_t ticket, Site site) n
     check_written(bytes, owner, site);
   note_host_turn();
   views_.push_back({ticket, bytes, access.writes(), owner, site});
-  if (noting_) effects_.bytes.push_back({bytes.begin, bytes.end, access.writes()});
+  host_gets(*access.allocation);
+  if (noting_) note_bytes(bytes, access.writes());
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::map);
   const FindingSide side = host_side(access.mode, bytes, site);
@@ -499,6 +504,21 @@ void World::view_opened(const Access& access, std::uint64_t ticket, Site site) n
   event.size_bytes = bytes.end - bytes.begin;
   event.file = side.file;
   event.line = side.line;
+}
+
+// The host keeps the address, whatever it does with it when the view is closed. Who opens the view
+// makes a difference to whoever touches the memory: from then on he meets the program.
+void World::host_gets(const Allocation& allocation) {
+  const auto live = allocations_.find(allocation.id.value);
+  if (!options_.explored || live == allocations_.end()) return;
+  live->second.mapped = true;
+  any_mapped_ = true;
+  if (noting_) note_bytes({allocation.address, allocation.address + allocation.size_bytes}, true);
+  // Around tasks that may write anywhere it is compared from now on with what it should hold.
+  const bool device = std::any_of(arenas_.begin(), arenas_.end(), [&](Arena* arena) {
+    return arena->expected() != nullptr && arena->contains(allocation.address);
+  });
+  if (device && !std::exchange(device_mapped_, true)) effects_.any_bytes = true;
 }
 
 void World::view_closed(std::uint64_t ticket) noexcept {

@@ -119,7 +119,7 @@ Result<void> World::call(FaultSite site) {
 
 Result<void> World::grant(FaultSite site) {
   if (loss_.happened()) return loss_.cause();
-  const std::uint64_t nth = options_.faults.hit(site);
+  const std::uint64_t nth = count(site);
   if (nth == 0) {
     note_granted(site);
     return {};
@@ -132,7 +132,13 @@ Result<void> World::grant(FaultSite site) {
 
 bool World::hit(FaultSite site) noexcept {
   const Lock lock(mutex_);
-  return options_.faults.hit(site) != 0;
+  return count(site) != 0;
+}
+
+// A call that is counted: which one it is depends on the order.
+std::uint64_t World::count(FaultSite site) noexcept {
+  if (noting_ && options_.faults.any()) effects_.counted |= options_.faults.rows(site);
+  return options_.faults.hit(site);
 }
 
 void World::note_refusal(FaultSite fault, const Error& error) {
@@ -191,6 +197,7 @@ void World::copy_task(Op& op, const neutral::Task& task) {
   if (task.kind == Kind::wait || task.kind == Kind::signal) {
     op.timeline = Ref<neutral::Timeline>::share(task.timeline);
     op.timeline_value = task.value;
+    if (options_.explored) static_cast<void>(raised(*task.timeline));
   }
   op.code = task.code;
   op.extent = task.extent;
@@ -272,7 +279,7 @@ Result<void> World::append(Queue& queue, const neutral::Task& task, Serial seria
   copy_task(op, task);
   // A turn, a wait or a signal has nothing that could fail.
   const bool other = task.kind == Kind::last || site_of(task.kind) == FaultSite::other;
-  if (!other) op.fails = options_.faults.hit(FaultSite::run);
+  if (!other) op.fails = count(FaultSite::run);
   op.duration_ns = duration(op) * (queue.state.slow ? kSlower : 1);
   queue.state.published = serial.value;
   queue.state.positions.push_back(op.user->position);
@@ -306,7 +313,7 @@ Result<std::pair<order::Point, bool>> World::record_fence(Queue& queue) {
   const Lock lock(mutex_);
   THALWEG_TRY(grant(FaultSite::fence));
   return std::pair(order::Point(queue.index(), Serial{queue.state.published}),
-                   options_.faults.hit(FaultSite::never) != 0);
+                   count(FaultSite::never) != 0);
 }
 
 Result<void> World::owe(Queue& queue, order::Point point) {
@@ -391,6 +398,9 @@ void World::note_effects(const Queue& queue, const Op& op) {
   effects_.done = {queue.process(), op.user->position};
   // Memory of the program's is like code of its: it looks there without a call.
   effects_.program = op.runs_program() || op.touches_program;
+  effects_.seen = sees_program(op);
+  // It will come after all that is over by then.
+  effects_.all = !op.foreign.empty();
   effects_.any_bytes = op.runs_program();
   // What the end of a stream gives back, the host may take.
   effects_.pools = op.kind == Kind::last && live_actors_ != 0;
@@ -398,12 +408,47 @@ void World::note_effects(const Queue& queue, const Op& op) {
   effects_.awaited.assign(op.waits);
   for (const OpAccess& access : op.accesses)
     for (std::uint64_t row = 0; row != access.rows; ++row)
-      effects_.bytes.push_back(
-          {access.bytes(row).begin, access.bytes(row).end, access.mode != AccessMode::read});
+      note_bytes(access.bytes(row), access.mode != AccessMode::read);
   if (op.kind == Kind::wait)
-    effects_.marks.push_back({op.timeline.get(), 0, op.timeline_value, false});
+    note_use(*op.timeline, 0, op.timeline_value, Effects::Use::awaited);
   if (op.kind == Kind::signal)
-    effects_.marks.push_back({op.timeline.get(), op.timeline->value(), op.timeline_value, true});
+    note_use(*op.timeline, op.timeline->value(), op.timeline_value, Effects::Use::raised);
+}
+
+// By the number of the arena, which is the same in each run.
+void World::note_bytes(Bytes bytes, bool written) {
+  std::uint64_t begin = bytes.begin;
+  for (const Arena* const arena : arenas_)
+    if (arena->contains(bytes.begin)) begin = arena->number() << 48 | (bytes.begin - arena->first());
+  effects_.bytes.push_back({begin, begin + (bytes.end - bytes.begin), written});
+}
+
+void World::note_use(const neutral::Timeline& timeline, std::uint64_t from, std::uint64_t to,
+                     Effects::Use use) {
+  effects_.marks.push_back({raised(timeline).number, from, to, use});
+}
+
+World::Raised& World::raised(const neutral::Timeline& timeline) {
+  const auto [at, named] = timelines_.try_emplace(&timeline);
+  if (named) at->second.number = timelines_named_++;
+  return at->second;
+}
+
+bool World::host_has(std::uint64_t allocation) const {
+  const auto live = allocations_.find(allocation);
+  return live != allocations_.end() && live->second.alive && live->second.mapped;
+}
+
+// What the task does, or whether it runs, meets what code of the program's does without a call: it
+// stops a token, and uses memory that it has the address of. A kernel shows what was written there.
+bool World::sees_program(const Op& op) const {
+  if (op.stop.stop_possible()) return true;
+  if (!any_mapped_) return false;
+  return (op.opaque() && device_mapped_) ||
+         std::any_of(op.accesses.begin(), op.accesses.end(),
+                     [this](const OpAccess& access) { return host_has(access.owner); }) ||
+         (op.kind == Kind::upload &&
+          host_has(owner_of(reinterpret_cast<std::uint64_t>(op.host_source))));
 }
 
 // The task may call.
@@ -455,7 +500,8 @@ void World::run_op(Queue& queue, Lock& lock) {
 // Why the task does not run, when it does not.
 std::optional<Error> World::failure_of(const Op& op) {
   if (!loss_.happened())
-    if (const std::uint64_t nth = options_.faults.hit(FaultSite::lost); nth != 0) {
+    if (const std::uint64_t nth = count(FaultSite::lost); nth != 0) {
+      effects_.all = true;
       loss_.happen(Faults::refusal(FaultSite::lost, nth));
       note_refusal(FaultSite::lost, loss_.cause());
     }
@@ -472,9 +518,9 @@ std::optional<Error> World::failure_of(const Op& op) {
 // The memory after the task.
 void World::finish(Queue& queue, Op& op) {
   if (op.kind == Kind::signal) {
-    Raised& raised = timelines_[op.timeline.get()];
-    raised.knows.join(op.knows);
-    raised.time_ns = std::max(raised.time_ns, queue.state.end_ns);
+    Raised& signalled = raised(*op.timeline);
+    signalled.knows.join(op.knows);
+    signalled.time_ns = std::max(signalled.time_ns, queue.state.end_ns);
   }
   accept_writes(op);
   if (op.opaque()) compare_memory(op, false);
@@ -493,6 +539,11 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
     --dependent->waits_left;
     dependent->knows.join(op.knows);
     dependent->ready_ns = std::max(dependent->ready_ns, queue.state.end_ns);
+  }
+  if (error && noting_) {
+    // It is counted; and whether it is worth a word depends on what was refused.
+    effects_.seen = true;
+    effects_.all = effects_.all || (!op.completion && options_.faults.any());
   }
   const std::uint64_t end_ns = queue.state.end_ns;
   std::vector<Finding> reports = take_reports();
@@ -605,7 +656,10 @@ void World::call_later(UniqueFunction function) noexcept {
   callbacks_.push_back({std::move(function), knowledge_at_end_});
   // Counted whether it is noted or not, as run_callback() counts.
   ++callbacks_added_;
-  if (noting_) effects_.enqueued.push_back({kCallbacks, callbacks_added_});
+  if (noting_) {
+    effects_.enqueued.push_back({kCallbacks, callbacks_added_});
+    effects_.calls = true;
+  }
   moved();
 }
 

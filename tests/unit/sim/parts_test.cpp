@@ -164,7 +164,7 @@ TEST(Effects, StepsThatShareNothingDoNotDepend) {
 }
 
 TEST(Effects, CodeOfTheProgramPoolsAndEnginesDependOnTheirLike) {
-  for (bool Effects::* const member : {&Effects::program, &Effects::pools, &Effects::engine}) {
+  for (bool Effects::* const member : {&Effects::program, &Effects::pools, &Effects::calls, &Effects::engine}) {
     Effects a;
     Effects b;
     a.*member = true;
@@ -215,21 +215,47 @@ TEST(Effects, ATaskNeedsWhoEnqueuedItAndWhatItWaitsFor) {
   EXPECT_FALSE(enables(submit, waits));
 }
 
-TEST(Effects, ATestOfATimelineNeedsTheRaiseThatReachesIt) {
-  int timeline = 0;
+TEST(Effects, AWaitForATimelineNeedsTheRaiseThatReachesIt) {
+  using Use = Effects::Use;
   Effects raise;
-  set<Effects::Mark>(raise.marks, {{&timeline, 1, 3, true}});
-  const auto tests_for = [&timeline](std::uint64_t value) {
+  set<Effects::Mark>(raise.marks, {{7, 1, 3, Use::raised}});
+  const auto at = [](std::uint64_t value, Use use, std::uint32_t timeline = 7) {
     Effects test;
-    set<Effects::Mark>(test.marks, {{&timeline, 0, value, false}});
+    set<Effects::Mark>(test.marks, {{timeline, 0, value, use}});
     return test;
   };
-  EXPECT_FALSE(enables(raise, tests_for(1)));  // It was there before.
-  EXPECT_TRUE(enables(raise, tests_for(2)));
-  EXPECT_TRUE(enables(raise, tests_for(3)));
-  EXPECT_FALSE(enables(raise, tests_for(4)));  // Nor does it get there.
-  EXPECT_TRUE(both_ways(raise, tests_for(4)));
-  EXPECT_FALSE(both_ways(tests_for(1), tests_for(2)));
+  EXPECT_FALSE(enables(raise, at(1, Use::awaited)));  // It was there before.
+  EXPECT_TRUE(enables(raise, at(2, Use::awaited)));
+  EXPECT_TRUE(enables(raise, at(3, Use::awaited)));
+  EXPECT_FALSE(enables(raise, at(4, Use::awaited)));  // Nor does it get there.
+  EXPECT_FALSE(enables(raise, at(3, Use::asked)));    // It could have been asked before.
+  EXPECT_TRUE(both_ways(raise, at(4, Use::awaited)));
+  EXPECT_TRUE(both_ways(raise, at(3, Use::asked)));
+  EXPECT_FALSE(both_ways(raise, at(3, Use::asked, 8)));
+  EXPECT_FALSE(both_ways(at(1, Use::awaited), at(2, Use::asked)));
+}
+
+TEST(Effects, WhatTheProgramSeesDependsOnItsCodeAlone) {
+  Effects a;
+  Effects b;
+  a.seen = true;
+  b.seen = true;
+  EXPECT_FALSE(both_ways(a, b));
+  b.program = true;
+  EXPECT_TRUE(both_ways(a, b));
+}
+
+TEST(Effects, WhatIsCountedDependsOnItsLikeAndALossOnEverything) {
+  Effects a;
+  Effects b;
+  a.counted = 1;
+  b.counted = 2;
+  EXPECT_FALSE(both_ways(a, b));
+  b.counted = 3;
+  EXPECT_TRUE(both_ways(a, b));
+  Effects loses;
+  loses.all = true;
+  EXPECT_TRUE(both_ways(loses, {}));
 }
 
 }  // namespace
