@@ -29,8 +29,9 @@
 // as a further choice; the explorer runs each on a thread of its own, one at a time.
 //
 // Limits: a task is one step. Host functions, kernels and native work run from start to end without
-// a choice inside. Kernels are taken to touch nothing but their arguments: with others the
-// exhaustive search leaves out too much. An actor that waits for another one by something else than
+// a choice inside. Kernels are taken to touch nothing but their arguments, and addresses that native
+// work was given to be used in it alone: with others the exhaustive search leaves out too much. An
+// actor that waits for another one by something else than
 // this library (a mutex, say) stops the exploration for good, and so does a loop that never ends:
 // the time limit is looked at between runs. What the program's own variables do between two calls
 // is seen by no check but `ExploreRun::check`.
@@ -130,7 +131,9 @@ struct ExploreOptions {
   // `Exploration::bounded_by`.
   std::uint64_t runs_max = 100'000;         // At least 1.
   std::uint64_t steps_max = 10'000;         // Of one run, from which on nothing is chosen.
-  std::optional<unsigned> preemptions_max;  // exhaustive: switches from who could go on.
+  // exhaustive: switches from who could go on. Few of them come soon to what an early switch shows,
+  // which a search of many runs comes to late: it gives a fourth of its runs to such searches.
+  std::optional<unsigned> preemptions_max;
   std::optional<std::chrono::nanoseconds> time_limit;  // By the machine's clock.
 
   // replay: what Exploration::schedule gave. When the run cannot follow it, `bounded_by` says

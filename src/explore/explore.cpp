@@ -21,6 +21,12 @@ namespace {
 
 constexpr std::uint64_t kRunsBetweenReports = 64;
 
+// Depth first, a search that is long turns round what comes late again and again, and what comes
+// early last. From this many runs on every fourth is one of a second search, which allows one switch
+// from who could go on, then two, and so on.
+constexpr std::uint64_t kRunsAlone = 5'000;
+constexpr std::uint64_t kRunsBetweenSwitching = 4;
+
 Error refused(std::string text, std::source_location site) {
   return Error(ErrorKind::invalid_argument, std::move(text), site);
 }
@@ -117,12 +123,22 @@ class Explorer {
       case Search::replay:
         return std::make_unique<Replay>(replayed_);
       default:
-        return std::make_unique<Borrowed>(search_);
+        return std::make_unique<Borrowed>(*searching_);
     }
   }
 
+  Exhaustive& next_search() {
+    const bool second = options_.search == Search::exhaustive && options_.reduce &&
+                        !options_.preemptions_max && result_.runs >= kRunsAlone &&
+                        result_.runs % kRunsBetweenSwitching == 0;
+    if (!second) return search_;
+    if (!switching_) switching_.emplace(true, ++switches_);
+    return *switching_;
+  }
+
   Result<void> run_next() {
-    search_.begin_run();
+    searching_ = &next_search();
+    searching_->begin_run();
     THALWEG_TRY_ASSIGN(RunResult run, run_once(setup(false), [this](const sim::World&) {
                          return next_schedule();
                        }));
@@ -146,11 +162,12 @@ class Explorer {
   }
 
   void go_on_searching() {
-    if (search_.redundant()) ++result_.redundant;
-    if (search_.diverged())
+    if (searching_->redundant()) ++result_.redundant;
+    if (searching_->diverged())
       return end("the program did other things in a run that began like another one");
-    if (search_.next_run()) return;
-    if (search_.bounded())
+    if (searching_->next_run()) return;
+    if (searching_ != &search_ && searching_->bounded()) return switching_.reset();
+    if (searching_->bounded())
       return end(fmt::format("at most {} preemptions", *options_.preemptions_max));
     end("");
   }
@@ -268,6 +285,9 @@ class Explorer {
   const sim::Settings settings_;
   const Choices replayed_;
   Exhaustive search_;
+  std::optional<Exhaustive> switching_;  // See kRunsAlone.
+  unsigned switches_ = 0;
+  Exhaustive* searching_ = &search_;  // Of the present run.
   const std::chrono::nanoseconds began_;
   Exploration result_;
   Reference sequential_;

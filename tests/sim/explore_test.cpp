@@ -293,6 +293,25 @@ TEST(Explore, AnotherDeviceTakesPart) {
   EXPECT_TRUE(result.complete) << result.report();
 }
 
+// What an early switch shows comes soon, though the search is long: either actor may be first.
+TEST(Explore, AnEarlySwitchComesSoon) {
+  auto order = std::make_shared<int>(0);
+  ExploreProgram program;
+  program.before = [order](ExploreRun&) { *order = 0; };
+  for (const int own : {0, 1})
+    program.actors.emplace_back([order, own](ExploreRun& run) {
+      const Stream stream = must(Stream::create(run.device()));
+      const Block block = must(Block::create(stream, 4));
+      must(stream.fill(block, 1u));
+      run.check((*order)++ == own, "the first actor is first");
+      must(stream.synchronize());
+    });
+  ExploreOptions options;
+  options.runs_max = 6'000;
+  const Exploration result = must(explore(options, program));
+  EXPECT_FALSE(result.findings.empty()) << result.report();
+}
+
 // Bounds.
 
 TEST(ExploreBounds, SayWhatEndedTheSearch) {
