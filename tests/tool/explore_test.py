@@ -166,6 +166,22 @@ class ExploreTest(unittest.TestCase):
         report = self.json_of(file, "--schedule=-", code=0)
         self.assertEqual(report["bounded_by"], "one run")
 
+    def test_actors_that_do_nothing_cost_nothing(self) -> None:
+        for actors in (1, 2, 6):
+            self.file(json.dumps({"version": 1, "actors": [[]] * actors}))
+            self.assertEqual(self.json_of("a.json", code=0)["runs"], 1)
+
+    def test_a_loss_may_come_at_any_step(self) -> None:
+        fills = [{"do": "fill", "on": "a", "to": name, "value": 1} for name in "xy"]
+        self.file(json.dumps({
+            "version": 1, "device": "sim?faults=lost:1", "streams": ["a"],
+            "buffers": [{"name": name, "home": "a", "count": 4} for name in "xy"],
+            "program": fills,
+        }))
+        for arguments in ((), ("--no-reduce",)):
+            report = self.json_of("a.json", "--all", *arguments, code=1)
+            self.assertIn("device_lost", json.dumps(report))
+
     def test_random_searches_find_it_and_are_the_same_each_time(self) -> None:
         file = SCENARIOS / "bug_raw_undeclared.json"
         for search in ("random", "priorities"):

@@ -48,9 +48,12 @@ ExploreProgram of_actors(const Scenario& scenario, const CallSites& sites, bool 
     present->world->create_all(run);
     present->perform(scenario.before, run);
   };
-  for (const std::vector<Step>& steps : scenario.actors)
+  for (const std::vector<Step>& steps : scenario.actors) {
+    // Whoever does nothing would only have his turn before and behind everybody's.
+    if (steps.empty() && (!program.actors.empty() || &steps != &scenario.actors.back())) continue;
     program.actors.push_back(
         [present, steps = &steps](ExploreRun& run) { present->perform(*steps, run); });
+  }
   program.after = [present, &scenario](ExploreRun& run) {
     present->perform(scenario.after, run);
     const std::shared_ptr<World> world = std::move(present->world);
