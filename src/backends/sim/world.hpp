@@ -335,6 +335,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void add(Finding finding);
   void conflict(const Op& op, AccessMode mode, const Shadow::Conflict& conflict);
   void broken_out(const Op& op, Bytes bytes);
+  static void put_guard(Bytes guard) noexcept;
+  void compare_guard(Op& op, Bytes guard, bool before);
   void compare_memory(Op& op, bool before);
   void compare_arena(Op& op, Arena& arena, bool before);
   void compare_bytes(Op& op, Arena& arena, Bytes bytes, bool before);
@@ -429,6 +431,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   Shadow shadow_;
   std::vector<Arena*> arenas_;
   std::vector<View> views_;
+  std::vector<Bytes> guards_;                         // Behind host memory that is alive.
   FlatMap<std::uint64_t, Live> allocations_;          // By id.
   FlatMap<std::uint64_t, std::uint64_t> by_address_;  // The id of whoever had it last.
   std::unordered_map<const void*, Raised> timelines_;
