@@ -65,9 +65,10 @@ class SpareArenas {
 
 }  // namespace
 
+// Room for the least memory there can be in one piece, each with its gap.
 Arena::Owner Arena::create(std::uint64_t limit_bytes, MemoryKind kind) {
   const std::uint64_t page = backend::kAlignmentBytesMax;
-  const std::uint64_t size = (limit_bytes + page - 1) / page * page;
+  const std::uint64_t size = (limit_bytes + page - 1) / page * page * 2 + page;
   SpareArenas& spare = SpareArenas::instance();
   if (Arena* const arena = spare.take(size, kind)) return Owner(arena);
   return Owner(make(spare.next_hint(), size, kind));
@@ -111,24 +112,24 @@ std::byte* Arena::take(std::uint64_t size_bytes) noexcept {
     return (offset + alignment - 1) / alignment * alignment;
   };
   std::uint64_t offset = up(used_);
+  const std::uint64_t room = size_bytes + kGapBytes;
   for (auto at = free_.begin(); at != free_.end(); ++at) {
     const auto [first, size] = *at;
     const std::uint64_t start = up(first);
-    if (start + size_bytes > first + size) continue;
+    if (start + room > first + size) continue;
     free_.erase(at);
     if (start != first) free_.emplace(first, start - first);
-    if (start + size_bytes != first + size)
-      free_.emplace(start + size_bytes, first + size - start - size_bytes);
+    if (start + room != first + size) free_.emplace(start + room, first + size - start - room);
     offset = start;
     break;
   }
-  if (offset + size_bytes > size_) return nullptr;
+  if (offset + room > size_) return nullptr;
   if (offset > used_) free_.emplace(used_, offset - used_);
-  used_ = std::max(used_, offset + size_bytes);
+  used_ = std::max(used_, offset + room);
   alive_ += size_bytes;
   taken_.emplace(offset, size_bytes);
-  std::memset(base_ + offset, kFresh, size_bytes);
-  if (expected_ != nullptr) std::memset(expected_ + offset, kFresh, size_bytes);
+  std::memset(base_ + offset, kFresh, room);
+  if (expected_ != nullptr) std::memset(expected_ + offset, kFresh, room);
   return base_ + offset;
 }
 
@@ -138,8 +139,9 @@ bool Arena::give(std::uint64_t address, std::uint64_t size_bytes) noexcept {
   if (taken == taken_.end() || taken->second != size_bytes) return false;
   taken_.erase(taken);
   alive_ -= size_bytes;
-  auto at = free_.emplace(offset, size_bytes).first;
-  if (const auto next = std::next(at); next != free_.end() && offset + size_bytes == next->first) {
+  const std::uint64_t room = size_bytes + kGapBytes;
+  auto at = free_.emplace(offset, room).first;
+  if (const auto next = std::next(at); next != free_.end() && offset + room == next->first) {
     at->second += next->second;
     free_.erase(next);
   }

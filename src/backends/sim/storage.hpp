@@ -37,6 +37,9 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
+  // Behind what is taken lie so many bytes that nobody gets: who writes there has gone too far.
+  static constexpr std::uint64_t kGapBytes = 256;
+
   // `size_bytes` is a multiple of the granularity. Null when there is no room.
   std::byte* take(std::uint64_t size_bytes) noexcept;
 

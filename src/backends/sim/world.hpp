@@ -348,6 +348,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void add(Finding finding);
   void conflict(const Op& op, AccessMode mode, const Shadow::Conflict& conflict);
   void broken_out(const Op& op, Bytes bytes);
+  static void put_guard(Bytes guard) noexcept;
+  void compare_guard(Op& op, Bytes guard, bool before);
   void compare_memory(Op& op, bool before);
   void compare_arena(Op& op, Arena& arena, bool before);
   void compare_bytes(Op& op, Arena& arena, Bytes bytes, bool before);
@@ -444,14 +446,14 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::vector<Arena*> arenas_;
   std::uint64_t arenas_attached_ = 0;
   std::vector<View> views_;
+  std::vector<Bytes> guards_;                         // Behind host memory that is alive.
   FlatMap<std::uint64_t, Live> allocations_;          // By id.
   FlatMap<std::uint64_t, std::uint64_t> by_address_;  // The id of whoever had it last.
   std::unordered_map<const void*, Raised> timelines_;
   std::uint32_t timelines_named_ = 0;
   std::set<std::string, std::less<>> compiled_;  // Names: addresses of kernels come again.
   std::size_t live_ = 0;
-  bool any_mapped_ = false;     // Any of them.
-  bool device_mapped_ = false;  // Any of a device.
+  bool any_mapped_ = false;  // Any of them.
   std::int32_t numbers_ = 0;
   std::vector<Shadow::Conflict> conflicts_;
   std::vector<Finding> findings_;

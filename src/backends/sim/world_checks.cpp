@@ -18,6 +18,16 @@ constexpr std::size_t kFindingsMax = 64;
 // Memory beyond this is not compared around tasks that may write anywhere.
 constexpr std::uint64_t kComparedBytesMax = std::uint64_t{64} << 20;
 
+// Behind each buffer of host memory, and what is written there.
+constexpr std::uint64_t kGuardBytes = 64;
+constexpr unsigned char kGuard = 0xfd;
+static_assert(kGuardBytes <= Arena::kGapBytes);
+
+Bytes guard_of(const Allocation& allocation) noexcept {
+  const std::uint64_t end = allocation.address + allocation.size_bytes;
+  return {end, end + kGuardBytes};
+}
+
 bool overlap(Bytes a, Bytes b) noexcept { return a.begin < b.end && b.begin < a.end; }
 
 std::string place(const FindingSide& side) {
@@ -235,9 +245,29 @@ void World::accept_write(Arena& arena, Bytes bytes) {
 // Where several threads call, others may write meanwhile what they declared elsewhere.
 void World::compare_memory(Op& op, bool before) {
   if (several_ && !options_.explored) return;
+  for (const Bytes guard : guards_) compare_guard(op, guard, before);
   for (Arena* const arena : arenas_)
     if (arena->expected() != nullptr && arena->used_bytes() <= kComparedBytesMax)
       compare_arena(op, *arena, before);
+}
+
+// What host memory holds is the host's affair, which may write it in a view: only the bytes behind
+// it are looked at. They are in its block, or in the gap behind that.
+void World::put_guard(Bytes guard) noexcept {
+  std::memset(reinterpret_cast<void*>(guard.begin), kGuard, guard.end - guard.begin);
+}
+
+void World::compare_guard(Op& op, Bytes guard, bool before) {
+  const auto* const bytes = reinterpret_cast<const unsigned char*>(guard.begin);
+  const std::size_t size = guard.end - guard.begin;
+  const auto changed = [](unsigned char byte) { return byte != kGuard; };
+  const auto* const first = std::find_if(bytes, bytes + size, changed);
+  if (first == bytes + size) return;
+  std::size_t end = size;
+  while (!changed(bytes[end - 1])) --end;
+  undeclared(op, {guard.begin + static_cast<std::uint64_t>(first - bytes), guard.begin + end},
+             before);
+  put_guard(guard);
 }
 
 // All but what the host has open for writing: it may be at it now.
@@ -436,6 +466,10 @@ void World::allocated(const Allocation& allocation, MemoryKind kind, std::uintpt
   ++live_;
   if (allocation.size_bytes != 0)
     by_address_.insert_or_assign(allocation.address, allocation.id.value);
+  if (kind == MemoryKind::host && allocation.size_bytes != 0) {
+    put_guard(guard_of(allocation));
+    guards_.push_back(guard_of(allocation));
+  }
   if (kind == MemoryKind::host) {
     const Bytes bytes{allocation.address, allocation.address + allocation.size_bytes};
     check_host(bytes, true, allocation.id.value, site);
@@ -475,6 +509,8 @@ void World::dropped(const Allocation& allocation) noexcept {
     return;
   }
   --live_;
+  std::erase_if(guards_,
+                [guard = guard_of(allocation)](Bytes known) { return known.begin == guard.begin; });
   if (trace_ != nullptr) record(TraceKind::drop).buffer = found->second.number;
   // What has the address no more is never asked for again: tasks on it are known by their users.
   const auto at = by_address_.find(found->second.address);
@@ -512,13 +548,9 @@ void World::host_gets(const Allocation& allocation) {
   const auto live = allocations_.find(allocation.id.value);
   if (!options_.explored || live == allocations_.end()) return;
   live->second.mapped = true;
-  any_mapped_ = true;
   if (noting_) note_bytes({allocation.address, allocation.address + allocation.size_bytes}, true);
-  // Around tasks that may write anywhere it is compared from now on with what it should hold.
-  const bool device = std::any_of(arenas_.begin(), arenas_.end(), [&](Arena* arena) {
-    return arena->expected() != nullptr && arena->contains(allocation.address);
-  });
-  if (device && !std::exchange(device_mapped_, true)) effects_.any_bytes = true;
+  // What it does there shows around tasks that may write anywhere.
+  if (!std::exchange(any_mapped_, true)) effects_.any_bytes = true;
 }
 
 void World::view_closed(std::uint64_t ticket) noexcept {

@@ -444,7 +444,7 @@ bool World::host_has(std::uint64_t allocation) const {
 bool World::sees_program(const Op& op) const {
   if (op.stop.stop_possible()) return true;
   if (!any_mapped_) return false;
-  return (op.opaque() && device_mapped_) ||
+  return op.opaque() ||
          std::any_of(op.accesses.begin(), op.accesses.end(),
                      [this](const OpAccess& access) { return host_has(access.owner); }) ||
          (op.kind == Kind::upload &&

@@ -181,6 +181,36 @@ TEST(SimChecks, ATaskOnBytesThatTheHostHasOpenIsAHostRace) {
 
 // Contents.
 
+// The element behind the last one: of a buffer with a neighbour and of the last one, whatever its
+// block is rounded to, on the device and on the host.
+TEST(SimChecks, AWriteBehindTheEndIsFound) {
+  const auto too_far = kernel("too far", [](Cell i, Out<std::uint32_t> out) {
+    out[i.x] = 1;
+    if (i.x == 0) out.data()[out.size()] = 7;
+  });
+  for (const std::uint64_t count : {4u, 64u, 1024u}) {
+    for (const bool neighbour : {false, true}) {
+      for (const bool host : {false, true}) {
+        const Finding finding = only_finding({}, [&](ExploreRun& run) {
+          const Stream a = must(Stream::create(run.device()));
+          const auto run_on = [&](const auto& words, const auto& next) {
+            must(a.launch(too_far, count, words));
+            if (neighbour) must(a.fill(next, 2u));
+          };
+          if (host)
+            run_on(must(HostArray<std::uint32_t>::create(a, count)),
+                   must(HostArray<std::uint32_t>::create(a, neighbour ? count : 0)));
+          else
+            run_on(must(Words::create(a, count)), must(Words::create(a, neighbour ? count : 0)));
+        });
+        EXPECT_EQ(finding.kind, FindingKind::undeclared_write)
+            << count << ' ' << neighbour << ' ' << host;
+        expect_says(finding, "kernel `too far`");
+      }
+    }
+  }
+}
+
 // A view for reading is a read of all its bytes; one for update may be meant to write them.
 TEST(SimChecks, AViewOfBytesThatNothingWroteIsFound) {
   std::uint32_t mapped = 0;
