@@ -29,12 +29,12 @@
 // as a further choice; the explorer runs each on a thread of its own, one at a time.
 //
 // Limits: a task is one step. Host functions, kernels and native work run from start to end without
-// a choice inside. Kernels are taken to touch nothing but their arguments, and addresses that native
-// work was given to be used in it alone: with others the exhaustive search leaves out too much. An
-// actor that waits for another one by something else than
-// this library (a mutex, say) stops the exploration for good, and so does a loop that never ends:
-// the time limit is looked at between runs. What the program's own variables do between two calls
-// is seen by no check but `ExploreRun::check`.
+// a choice inside. Kernels are taken to touch nothing but their arguments, and addresses that
+// native work was given to be used in it alone: with others the exhaustive search leaves out too
+// much. An actor that waits for another one by something else than this library (a mutex, say)
+// stops the exploration for good, and so does a loop that never ends: the time limit is looked at
+// between runs. What the program's own variables do between two calls is seen by no check but
+// `ExploreRun::check`.
 //
 // Threads:    one exploration uses the thread that calls it; several may run side by side.
 // Ownership:  the result is a plain value.
@@ -129,8 +129,8 @@ struct ExploreOptions {
   // Bounds. An option that the search takes no notice of is refused: preemptions_max, reduce and
   // schedule where they are not marked for it. What is left out because of one is said in
   // `Exploration::bounded_by`.
-  std::uint64_t runs_max = 100'000;         // At least 1.
-  std::uint64_t steps_max = 10'000;         // Of one run, from which on nothing is chosen.
+  std::uint64_t runs_max = 100'000;  // At least 1.
+  std::uint64_t steps_max = 10'000;  // Of one run, from which on nothing is chosen.
   // exhaustive: switches from who could go on. Few of them come soon to what an early switch shows,
   // which a search of many runs comes to late: it gives a fourth of its runs to such searches.
   std::optional<unsigned> preemptions_max;

@@ -22,8 +22,8 @@ namespace {
 constexpr std::uint64_t kRunsBetweenReports = 64;
 
 // Depth first, a search that is long turns round what comes late again and again, and what comes
-// early last. From this many runs on every fourth is one of a second search, which allows one switch
-// from who could go on, then two, and so on.
+// early last. From this many runs on every fourth is one of a second search, which allows one
+// switch from who could go on, then two, and so on.
 constexpr std::uint64_t kRunsAlone = 5'000;
 constexpr std::uint64_t kRunsBetweenSwitching = 4;
 

@@ -321,16 +321,24 @@ std::string describe(const Calls& calls) {
 }
 
 Calls drawn(std::uint64_t seed) {
-  static const std::vector<std::string> kDevices{
-      "sim", "sim", "sim", "sim?copy_engines=1", "sim?faults=lost:9", "sim?faults=run:6",
-      "sim?faults=slow:2", "sim?faults=never:2", "sim?faults=seed:5", "sim?faults=lost:11",
-      "sim?skip_passed=off"};
+  static const std::vector<std::string> kDevices{"sim",
+                                                 "sim",
+                                                 "sim",
+                                                 "sim?copy_engines=1",
+                                                 "sim?faults=lost:9",
+                                                 "sim?faults=run:6",
+                                                 "sim?faults=slow:2",
+                                                 "sim?faults=never:2",
+                                                 "sim?faults=seed:5",
+                                                 "sim?faults=lost:11",
+                                                 "sim?skip_passed=off"};
   Random random(seed);
   Calls calls;
   calls.device = random.pick(kDevices);
   // Of a few kinds: what has to do with one another comes together more often.
   std::vector<std::uint32_t> kinds;
-  for (std::uint32_t i = random.between(1, 4); i != 0; --i) kinds.push_back(random.below(kKindCount));
+  for (std::uint32_t i = random.between(1, 4); i != 0; --i)
+    kinds.push_back(random.below(kKindCount));
   calls.actors.resize(random.chance(25) ? 2 : 1);
   for (auto& actor : calls.actors) {
     const std::uint32_t count =
@@ -404,11 +412,10 @@ TEST(RandomCalls, ReducedAndUnreducedSearchAgree) {
     return !testing::Test::HasFailure();
   });
   set_error_sink({});
-  std::printf("%llu programs compared, %llu not: %llu runs reduced, %llu not\n",
-              static_cast<unsigned long long>(sum.compared),
-              static_cast<unsigned long long>(sum.too_many),
-              static_cast<unsigned long long>(sum.reduced),
-              static_cast<unsigned long long>(sum.unreduced));
+  std::printf(
+      "%llu programs compared, %llu not: %llu runs reduced, %llu not\n",
+      static_cast<unsigned long long>(sum.compared), static_cast<unsigned long long>(sum.too_many),
+      static_cast<unsigned long long>(sum.reduced), static_cast<unsigned long long>(sum.unreduced));
 }
 
 }  // namespace

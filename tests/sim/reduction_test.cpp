@@ -255,9 +255,7 @@ TEST(Reduction, AWaitMayBeTooLongWhileOthersGoOn) {
   const auto actors = [](std::chrono::nanoseconds deadline) {
     auto parts = std::make_shared<std::optional<Parts>>();
     ExploreProgram program;
-    program.before = [parts](ExploreRun& run) {
-      parts->emplace(run);
-    };
+    program.before = [parts](ExploreRun& run) { parts->emplace(run); };
     program.actors.emplace_back([parts, deadline](ExploreRun& run) {
       must((*parts)->a.signal((*parts)->t, 1));
       run.observe((*parts)->t.wait(1, deadline).has_value());

@@ -52,9 +52,9 @@ void Effects::clear() noexcept {
 
 bool dependent(const Effects& a, const Effects& b) noexcept {
   return a.all || b.all || (a.program && (b.program || b.seen)) || (a.seen && b.program) ||
-         (a.pools && b.pools) || (a.calls && b.calls) || (a.engine && b.engine) || (a.counted & b.counted) != 0 ||
-         asks(a, b.done) || asks(b, a.done) || enables(a, b) || share_bytes(a, b) ||
-         share_timeline(a, b);
+         (a.pools && b.pools) || (a.calls && b.calls) || (a.engine && b.engine) ||
+         (a.counted & b.counted) != 0 || asks(a, b.done) || asks(b, a.done) || enables(a, b) ||
+         share_bytes(a, b) || share_timeline(a, b);
 }
 
 bool enables(const Effects& a, const Effects& b) noexcept {

@@ -294,8 +294,7 @@ void World::begin_host_step(std::uint16_t actor, const Until& until) {
   effects_.program = true;
   // Nobody could go on before the deadline: whoever was there until then makes a difference.
   effects_.all = actors_[actor].timed_out;
-  for (const View& view : views_)
-    note_bytes(view.bytes, view.writes);
+  for (const View& view : views_) note_bytes(view.bytes, view.writes);
   if (until.timeline != nullptr) {
     note_use(*until.timeline, 0, until.value, Effects::Use::awaited);
   } else if (const Queue* const queue = queue_of(until.point.queue());

@@ -409,8 +409,7 @@ void World::note_effects(const Queue& queue, const Op& op) {
   for (const OpAccess& access : op.accesses)
     for (std::uint64_t row = 0; row != access.rows; ++row)
       note_bytes(access.bytes(row), access.mode != AccessMode::read);
-  if (op.kind == Kind::wait)
-    note_use(*op.timeline, 0, op.timeline_value, Effects::Use::awaited);
+  if (op.kind == Kind::wait) note_use(*op.timeline, 0, op.timeline_value, Effects::Use::awaited);
   if (op.kind == Kind::signal)
     note_use(*op.timeline, op.timeline->value(), op.timeline_value, Effects::Use::raised);
 }
@@ -419,7 +418,8 @@ void World::note_effects(const Queue& queue, const Op& op) {
 void World::note_bytes(Bytes bytes, bool written) {
   std::uint64_t begin = bytes.begin;
   for (const Arena* const arena : arenas_)
-    if (arena->contains(bytes.begin)) begin = arena->number() << 48 | (bytes.begin - arena->first());
+    if (arena->contains(bytes.begin))
+      begin = arena->number() << 48 | (bytes.begin - arena->first());
   effects_.bytes.push_back({begin, begin + (bytes.end - bytes.begin), written});
 }
 

@@ -164,7 +164,8 @@ TEST(Effects, StepsThatShareNothingDoNotDepend) {
 }
 
 TEST(Effects, CodeOfTheProgramPoolsAndEnginesDependOnTheirLike) {
-  for (bool Effects::* const member : {&Effects::program, &Effects::pools, &Effects::calls, &Effects::engine}) {
+  for (bool Effects::* const member :
+       {&Effects::program, &Effects::pools, &Effects::calls, &Effects::engine}) {
     Effects a;
     Effects b;
     a.*member = true;
