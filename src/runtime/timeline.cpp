@@ -13,7 +13,8 @@ using thalweg::detail::forked;
 using thalweg::detail::forked_error;
 
 Timeline::~Timeline() {
-  if (backend::Observer* const observer = device_->observer(); observer != nullptr) [[unlikely]]
+  if (backend::Observer* const observer = device_->observer(); observer != nullptr && !forked())
+      [[unlikely]]
     observer->timeline_dropped(*this);
 }
 
