@@ -102,9 +102,9 @@ class Explorer {
     THALWEG_TRY_ASSIGN(RunResult run, run_once(setup(false), {}));
     sequential_ = {run.outputs, run.nested_from};
     steps_expected_ = run.choices.size() + 1;
-    if (options_.search != Search::exhaustive) return take(std::move(run));
-    // It is among those of the search.
-    return {};
+    // It is among those of an exhaustive search, and a replay is of the given schedule alone.
+    if (options_.search == Search::exhaustive || options_.search == Search::replay) return {};
+    return take(std::move(run));
   }
 
   std::unique_ptr<sim::Schedule> next_schedule() {
@@ -189,11 +189,11 @@ class Explorer {
     return {};
   }
 
+  // All of the first run that has any; going on after it, the first of each kind.
   void add(Finding finding, const Choices& choices) {
-    const bool known = result_.finding_run && *result_.finding_run != result_.runs &&
-                       (options_.stop_at_finding ||
-                        std::any_of(result_.findings.begin(), result_.findings.end(),
-                                    [&](const Finding& old) { return old.kind == finding.kind; }));
+    const bool known = !options_.stop_at_finding &&
+                       std::any_of(result_.findings.begin(), result_.findings.end(),
+                                   [&](const Finding& old) { return old.kind == finding.kind; });
     if (known) return;
     if (!result_.finding_run) {
       result_.finding_run = result_.runs;
