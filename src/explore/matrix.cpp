@@ -56,6 +56,7 @@ class Matrix {
     THALWEG_TRY_ASSIGN(RunResult run, run_with(schedule, fault));
     ++count.runs;
     if (check_errors(run, clean.told, options_.errors_told) != 0) ++count.errors;
+    drop_consequences(run);
     // Of several actors the calls may come in another order.
     if (same_work(run) && program_.actors.size() <= 1)
       compare_contents(run, {clean.outputs, clean.nested_from});
