@@ -39,6 +39,12 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
+// A name that begins like an option, as a path.
+std::string file_word(const std::string& file) {
+  const bool option = file.size() > 1 && file.front() == '-';
+  return shell_word(option ? "./" + file : file);
+}
+
 // Writing over what is read, or twice to one file, would lose something.
 Result<void> check_names(const ExploreCommand& command) {
   const auto same = [](const std::string& a, const std::string& b) {
@@ -165,7 +171,7 @@ Result<int> explore_schedules(ExploreCommand& command, const ExploreProgram& pro
   note_interruption(result);
   const bool found = !result.findings.empty();
   const std::string repeat = found ? fmt::format("thalweg explore {} --schedule='{}'",
-                                                 shell_word(command.file), result.schedule)
+                                                 file_word(command.file), result.schedule)
                                    : "";
   THALWEG_TRY(write_file(command.svg, lanes_svg(result.trace)));
   THALWEG_TRY(write_file(command.trace, to_text(result.trace)));
@@ -186,7 +192,7 @@ Result<int> explore_each_fault(ExploreCommand& command, const ExploreProgram& pr
   note_interruption(result);
   const bool found = !result.findings.empty();
   const std::string repeat = found ? fmt::format("thalweg explore {} --faults --seed={}",
-                                                 shell_word(command.file), options.seed)
+                                                 file_word(command.file), options.seed)
                                    : "";
   THALWEG_TRY(print(command.json ? json_of(command, result, repeat)
                                  : report_of(command, result.report(), repeat)));

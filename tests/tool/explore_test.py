@@ -197,6 +197,13 @@ class ExploreTest(unittest.TestCase):
         line = self.explore(name).stdout.decode().splitlines()[-1]
         self.assertEqual(shlex.split(line)[2], name)
 
+    def test_a_file_name_that_looks_like_an_option(self) -> None:
+        name = self.file((SCENARIOS / "bug_check.json").read_text(), "-x.json")
+        line = self.explore("--", name).stdout.decode().splitlines()[-1]
+        self.assertEqual(shlex.split(line)[2], "./-x.json")
+        again = self.thalweg(*shlex.split(line)[1:])
+        self.assertEqual((again.returncode, again.stderr), (1, b""))
+
     def test_findings_name_lines_of_the_scenario(self) -> None:
         name = "bug_undeclared_write"
         lines = (SCENARIOS / f"{name}.json").read_text().splitlines()
@@ -248,6 +255,14 @@ class ExploreTest(unittest.TestCase):
         report = json.loads(done.stdout)
         self.assertEqual(report["file"], str(SCENARIOS / "f13_staged_writes.json"))
         self.assertIn("sites", report)
+
+    def test_what_is_clean_is_clean_with_each_fault(self) -> None:
+        for path in sorted(SCENARIOS.glob("*.json")):
+            if path.stem in BUGS:
+                continue
+            with self.subTest(scenario=path.stem):
+                report = self.json_of(path, "--faults", code=0)
+                self.assertEqual((report["findings"], report["complete"]), ([], True))
 
     # What steps may expect.
 
