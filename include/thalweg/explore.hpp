@@ -30,9 +30,8 @@
 //
 // must() in the program, and in its tasks and callbacks, does not end the process here: it throws,
 // so what is on the way is destroyed, and the run ends with a finding `error` that names the error
-// and the call. In a task the exception becomes task_failed, as any other one; that nobody took
-// from its future is a finding too. On threads that the program starts itself must() ends the
-// process.
+// and the call. In a task the exception becomes task_failed, as any other one. On threads
+// that the program starts itself must() ends the process.
 //
 // Limits: a task is one step. Host functions, kernels and native work run from start to end without
 // a choice inside. Kernels are taken to touch nothing but their arguments: with others the
@@ -186,7 +185,8 @@ struct Exploration {
   Trace trace;
 
   // For people: counts, findings with both sides, the line that repeats it, and the lanes.
-  THALWEG_EXPORT std::string report() const;
+  // `repeat`: how to repeat it, in place of the options that do.
+  THALWEG_EXPORT std::string report(std::string_view repeat = {}) const;
 };
 
 THALWEG_EXPORT Result<Exploration> explore(

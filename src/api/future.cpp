@@ -15,8 +15,8 @@ namespace thalweg::detail {
 FutureBase::~FutureBase() {
   // Whoever stops a task knows.
   if (!error_ || taken_ || error_->kind() == ErrorKind::cancelled) return;
-  ExploredProgram* const program = ExploredProgram::here();
-  program != nullptr ? program->unheard(*error_) : to_error_sink(*error_);
+  const ExploredProgram* const program = ExploredProgram::here();
+  if (program == nullptr || !program->fails_on_purpose()) to_error_sink(*error_);
 }
 
 void FutureBase::complete(const Error* error) noexcept {

@@ -21,6 +21,8 @@ void call_reporting(UniqueFunction& function) noexcept {
   };
   try {
     function();
+  } catch (const MustFailed&) {
+    // The exploration was told before it was thrown.
   } catch (const std::exception& thrown) {
     const char* const text = thrown.what();
     report(text != nullptr ? text : "no text");

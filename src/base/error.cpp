@@ -152,8 +152,11 @@ namespace detail {
 
 // Nothing can be thrown while something else is on its way.
 void exit_with(const Error& error) {
-  if (ExploredProgram::here() != nullptr && std::uncaught_exceptions() == 0)
+  ExploredProgram* const program = ExploredProgram::here();
+  if (program != nullptr && std::uncaught_exceptions() == 0) {
+    program->must_fails(error);
     throw MustFailed(error);
+  }
   std::fprintf(stderr, "%s\n", error.to_string().c_str());
   std::exit(1);
 }

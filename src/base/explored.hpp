@@ -21,21 +21,21 @@ namespace thalweg {
 // of the program's own functions only, and the explorer catches it behind them.
 class MustFailed final : public std::exception {
  public:
-  explicit MustFailed(Error error)
-      : error_(std::move(error)), text_("must() fails with " + error_.to_string()) {}
+  explicit MustFailed(const Error& error) : text_("must() fails with " + error.to_string()) {}
 
-  const Error& error() const noexcept { return error_; }
   const char* what() const noexcept override { return text_.c_str(); }
 
  private:
-  Error error_;
   std::string text_;
 };
 
 class ExploredProgram {
  public:
-  // A task failed, and nobody took its error.
-  virtual void unheard(const Error& error) noexcept = 0;
+  // must() has `error`, and throws when this returns.
+  virtual void must_fails(const Error& error) noexcept = 0;
+
+  // Whether a fault was put in: errors that nobody takes are no news then.
+  virtual bool fails_on_purpose() const noexcept = 0;
 
   // A callback threw something that calls itself `what`.
   virtual void callback_threw(std::string_view what) noexcept = 0;

@@ -13,6 +13,7 @@
 
 #include "base/explored.hpp"
 #include "explore/settings.hpp"
+#include "thalweg/base/no_wait.hpp"
 #include "thalweg/runtime/open.hpp"
 #include "thalweg/thalweg.hpp"
 
@@ -44,17 +45,22 @@ class Program final : public ExploredProgram {
  public:
   explicit Program(sim::World& world) noexcept : world_(world) {}
 
-  // What was told to fail may fail without a word.
-  void unheard(const Error& error) noexcept override {
-    if (world_.faults().refused() != 0) return;
+  // Of a deadlock, each wait gives an error: it is reported already.
+  void must_fails(const Error& error) noexcept override {
+    if (error.kind() == ErrorKind::wait_forbidden && stuck(world_)) return;
     Finding finding;
     finding.kind = FindingKind::error;
+    finding.first.what = "must()";
     finding.first.file = file_name(error.site().file_name());
     finding.first.line = error.site().line();
-    finding.message = fmt::format("{} ({}:{}) Nobody took the error from its future.",
-                                  error.message(), finding.first.file, finding.first.line);
+    finding.message =
+        fmt::format("The program's must() ends {}: the call at {}:{} gives {}: {}",
+                    NoWaitScope::active() ? "a task or a callback" : "the run", finding.first.file,
+                    finding.first.line, name(error.kind()), error.message());
     world_.report(std::move(finding));
   }
+
+  bool fails_on_purpose() const noexcept override { return world_.faults().refused() != 0; }
 
   void callback_threw(std::string_view what) noexcept override {
     Finding finding;
@@ -68,8 +74,8 @@ class Program final : public ExploredProgram {
     enter(*this);
     try {
       function(run);
-    } catch (const MustFailed& failed) {
-      must_failed(failed.error());
+    } catch (const MustFailed&) {
+      // Told before it was thrown.
     } catch (const std::exception& thrown) {
       const char* const text = thrown.what();
       ended_by(text != nullptr ? text : "no text");
@@ -87,20 +93,6 @@ class Program final : public ExploredProgram {
     Finding finding;
     finding.kind = FindingKind::error;
     finding.message = fmt::format("The program ends with an exception: {}.", without_stop(what));
-    world_.report(std::move(finding));
-  }
-
-  // Of a deadlock, each wait gives an error: it is reported already.
-  void must_failed(const Error& error) {
-    if (error.kind() == ErrorKind::wait_forbidden && stuck(world_)) return;
-    Finding finding;
-    finding.kind = FindingKind::error;
-    finding.first.what = "must()";
-    finding.first.file = file_name(error.site().file_name());
-    finding.first.line = error.site().line();
-    finding.message =
-        fmt::format("The program's must() ends the run: the call at {}:{} gives {}: {}",
-                    finding.first.file, finding.first.line, name(error.kind()), error.message());
     world_.report(std::move(finding));
   }
 
@@ -163,12 +155,11 @@ void check_leaks(sim::World& world) {
   if (stuck(world) || world.devices_alive() == 0) return;
   Finding finding;
   finding.kind = FindingKind::leak;
-  const std::size_t streams = world.queues_alive();
-  const std::size_t buffers = world.allocations_alive();
-  finding.message = streams + buffers == 0
-                        ? "The program's end leaves a device alive: somebody holds a handle to it."
-                        : fmt::format("The program's end leaves {} streams and {} buffers alive.",
-                                      streams, buffers);
+  const std::string alive = world.alive_text();
+  finding.message =
+      alive.empty() ? "The program's end leaves a device alive: somebody holds a Device, Event, "
+                      "Timeline or Future of it."
+                    : fmt::format("The program's end leaves {} alive.", alive);
   world.report(std::move(finding));
 }
 

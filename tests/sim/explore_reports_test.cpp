@@ -23,7 +23,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-using testing::StartsWith;
 using Block = Array<std::uint32_t>;
 
 // One check holds when the task is late, and the other one when it is early.
@@ -107,7 +106,6 @@ TEST(ExploreMust, OfOtherActorsTasksAndCallbacksIsAFinding) {
       const Future<void> future = stream.host("h", {}, std::move(task));
       if (callback) must(future.on_complete(fail));
     }));
-    EXPECT_EQ(sink.size(), 0u);
     ASSERT_EQ(result.findings.size(), 1u) << result.report();
     EXPECT_EQ(result.findings[0].kind, FindingKind::error);
     EXPECT_THAT(result.findings[0].message, HasSubstr("invalid_handle"));
@@ -164,6 +162,30 @@ TEST(Explore, AnUploadThatDiffersIsCalledOne) {
   EXPECT_EQ(result.findings[0].kind, FindingKind::contents);
   EXPECT_THAT(result.findings[0].message,
               HasSubstr("What the program uploads differs from run to run (padding"));
+}
+
+// What a report says.
+TEST(ExploreReport, SaysHowToRepeatItOnce) {
+  const Exploration found = must(explore({}, early_or_late));
+  EXPECT_THAT(found.report(),
+              AllOf(HasSubstr("first in run 0; the shortest schedule found that shows it: `-`, "),
+                    HasSubstr("repeat with ExploreOptions{.search = Search::replay, .schedule = "
+                              "\"-\"}\n")));
+  EXPECT_THAT(found.report("so"), AllOf(HasSubstr("\n\nso\n"), Not(HasSubstr("repeat with"))));
+  EXPECT_THAT(found.report(),
+              HasSubstr("1 outcome; not complete: the search ends with the first finding\n"));
+}
+
+TEST(ExploreReport, OfTheMatrixHasNoRowsOfNothing) {
+  FaultMatrixOptions options;
+  options.schedules = 0;
+  ExploreProgram program;
+  program.actors.emplace_back(
+      [](ExploreRun& run) { static_cast<void>(Stream::create(run.device())); });
+  const std::string report = must(explore_faults(options, program)).report();
+  EXPECT_THAT(report,
+              AllOf(HasSubstr("create_stream  1 call, 1 run with a fault there, 0 errors\n"),
+                    Not(HasSubstr("alloc")), HasSubstr("; complete\n")));
 }
 
 // The fault matrix.
