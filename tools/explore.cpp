@@ -39,6 +39,12 @@ std::string shell_word(const std::string& text) {
   return word + "'";
 }
 
+// A name that begins like an option, as a path.
+std::string file_word(const std::string& file) {
+  const bool option = file.size() > 1 && file.front() == '-';
+  return shell_word(option ? "./" + file : file);
+}
+
 // Writing over what is read, or twice to one file, would lose something.
 Result<void> check_names(const ExploreCommand& command) {
   const auto same = [](const std::string& a, const std::string& b) {
@@ -51,6 +57,27 @@ Result<void> check_names(const ExploreCommand& command) {
   if (same(command.svg, command.trace))
     return refused(fmt::format("--svg and --trace name one file, '{}'.", on_one_line(command.svg)));
   return {};
+}
+
+// The device is the file's own: what is wrong with it has a place there.
+Result<void> check_device(const scenario::Scenario& scenario, bool faults) {
+  if (scenario.device_line == 0) return {};
+  const auto placed = [&scenario](const auto& tried) -> Result<void> {
+    if (tried) return {};
+    const Error& error = tried.error();
+    return Error(error.kind(),
+                 fmt::format("{}:{}: {}", scenario.file, scenario.device_line, error.message()));
+  };
+  ExploreProgram nothing;
+  nothing.actors.emplace_back([](ExploreRun&) {});
+  FaultMatrixOptions with_faults;
+  with_faults.device = scenario.device;
+  if (faults) return placed(explore_faults(with_faults, nothing));
+  ExploreOptions once;
+  once.device = scenario.device;
+  once.search = Search::replay;
+  once.schedule = "-";
+  return placed(thalweg::explore(once, nothing));
 }
 
 // What cannot be written is known before the work starts. A pipe is not opened to be closed again.
@@ -81,8 +108,9 @@ auto follow(Ticker& ticker) {
 
 ordered_json json_of(const FindingSide& side) {
   return {{"what", side.what},     {"stream", side.stream}, {"lane", side.lane},
-          {"serial", side.serial}, {"buffer", side.buffer}, {"begin", side.begin},
-          {"end", side.end},       {"file", side.file},     {"line", side.line}};
+          {"serial", side.serial}, {"raw", side.raw},       {"buffer", side.buffer},
+          {"begin", side.begin},   {"end", side.end},       {"file", side.file},
+          {"line", side.line}};
 }
 
 ordered_json json_of(const std::vector<Finding>& findings) {
@@ -124,7 +152,8 @@ std::string json_of(const ExploreCommand& command, const FaultMatrix& result,
                     const std::string& repeat) {
   ordered_json sites = ordered_json::array();
   for (const FaultSiteCount& site : result.sites)
-    sites.push_back({{"site", site.site}, {"calls", site.calls}, {"errors", site.errors}});
+    sites.push_back(
+        {{"site", site.site}, {"calls", site.calls}, {"runs", site.runs}, {"errors", site.errors}});
   return text_of({{"file", command.file},
                   {"device", command.options.device},
                   {"runs", result.runs},
@@ -154,7 +183,7 @@ int exit_code(bool found) {
 template <class Outcome>
 void note_interruption(Outcome& result) {
   if (!interrupted() || result.complete) return;
-  result.bounded_by = "interrupted";
+  result.bounded_by = "an interruption";
 }
 
 Result<int> explore_schedules(ExploreCommand& command, const ExploreProgram& program) {
@@ -165,12 +194,14 @@ Result<int> explore_schedules(ExploreCommand& command, const ExploreProgram& pro
   note_interruption(result);
   const bool found = !result.findings.empty();
   const std::string repeat = found ? fmt::format("thalweg explore {} --schedule='{}'",
-                                                 shell_word(command.file), result.schedule)
+                                                 file_word(command.file), result.schedule)
                                    : "";
   THALWEG_TRY(write_file(command.svg, lanes_svg(result.trace)));
   THALWEG_TRY(write_file(command.trace, to_text(result.trace)));
-  THALWEG_TRY(print(command.json ? json_of(command, result, repeat)
-                                 : report_of(command, result.report(), repeat)));
+  // The report's own last line is for callers of explore().
+  std::string report = result.report(found ? "This repeats it:\n" + on_one_line(repeat) : "");
+  THALWEG_TRY(
+      print(command.json ? json_of(command, result, repeat) : report_of(command, report, "")));
   return exit_code(found);
 }
 
@@ -186,7 +217,7 @@ Result<int> explore_each_fault(ExploreCommand& command, const ExploreProgram& pr
   note_interruption(result);
   const bool found = !result.findings.empty();
   const std::string repeat = found ? fmt::format("thalweg explore {} --faults --seed={}",
-                                                 shell_word(command.file), options.seed)
+                                                 file_word(command.file), options.seed)
                                    : "";
   THALWEG_TRY(print(command.json ? json_of(command, result, repeat)
                                  : report_of(command, result.report(), repeat)));
@@ -200,6 +231,7 @@ Result<int> explore(ExploreCommand command) {
   THALWEG_TRY_ASSIGN(const std::string text, read_input(command.file, scenario::kFileBytesMax));
   const std::string name = input_name(command.file);
   THALWEG_TRY_ASSIGN(const scenario::Scenario scenario, scenario::parse(text, name));
+  THALWEG_TRY(check_device(scenario, command.faults));
   THALWEG_TRY(check_writable(command.svg));
   THALWEG_TRY(check_writable(command.trace));
   command.options.device = scenario.device;

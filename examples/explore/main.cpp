@@ -5,6 +5,9 @@
 // A library of somebody else's scales an array by itself: it enqueues its work on a raw queue, and
 // thalweg does not learn of it. Another stream reads the array. On most days that works: the
 // explorer tries the other days.
+//
+// A call that fails inside a program that is explored ends that run, and is a finding as well:
+// must() throws there. Around explore() it ends the process.
 
 #include <thalweg/explore.hpp>
 #include <thalweg/thalweg.hpp>

@@ -4,7 +4,8 @@
 // View2D (thalweg/view2d.hpp).
 //
 // All three are counted handles: a copy names the same bytes. When the last one goes, the bytes
-// become reusable once every task that was given them has passed; nobody waits for that.
+// become reusable once every task that was given them has passed; nobody waits for that. Work put
+// on Stream::raw() is no such task until Stream::touch() or Stream::native() says what it uses.
 //
 // Threads:    const methods from any thread; one handle object must not be assigned or destroyed
 //             while another thread uses that object.

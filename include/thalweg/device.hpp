@@ -82,7 +82,8 @@ class [[nodiscard]] THALWEG_EXPORT Device {
   static Result<Device> open(std::string_view name, const DeviceOptions& options = {},
                              std::source_location site = std::source_location::current());
 
-  // Waits on the host until everything enqueued on all streams so far has passed.
+  // Waits on the host until everything enqueued on all streams so far has passed; work put on
+  // Stream::raw() counts as touch() and native() say.
   // Errors: timeout; wait_forbidden; device_lost.
   Result<void> synchronize(Deadline deadline = {},
                            std::source_location site = std::source_location::current()) const;

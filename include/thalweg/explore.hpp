@@ -28,13 +28,21 @@
 // on addresses, or on the run before. It may be several functions, called actors, which take turns
 // as a further choice; the explorer runs each on a thread of its own, one at a time.
 //
+// must() in the program, and in its tasks and callbacks, does not end the process here: it throws,
+// so what is on the way is destroyed, and the run ends with a finding `error` that names the error
+// and the call. In a task the exception becomes task_failed, as any other one. On threads
+// that the program starts itself must() ends the process.
+//
 // Limits: a task is one step. Host functions, kernels and native work run from start to end without
 // a choice inside. Kernels are taken to touch nothing but their arguments, and addresses that
 // native work was given to be used in it alone: with others the exhaustive search leaves out too
 // much. An actor that waits for another one by something else than this library (a mutex, say)
 // stops the exploration for good, and so does a loop that never ends: the time limit is looked at
 // between runs. What the program's own variables do between two calls is seen by no check but
-// `ExploreRun::check`.
+// `ExploreRun::check`. Threads that the program starts itself take no turns, and nothing is chosen
+// between their calls. Padding is compared like other bytes: an upload of a type that has some may
+// differ from run to run. A kernel that reads bytes nobody wrote by a std::span<T>, which may also
+// only write them, is not found.
 //
 // Threads:    one exploration uses the thread that calls it; several may run side by side.
 // Ownership:  the result is a plain value.
@@ -84,8 +92,8 @@ class ExploreRun {
   // Something that the program saw, as the answer of a query: a part of the run's outcome.
   virtual void observe(std::uint64_t value) = 0;
 
-  // The number of this run. 0 is also that of the sequential run, which an exhaustive search makes
-  // first, to hold the others against, and does not count.
+  // The number of this run. 0 is also that of the sequential run, which an exhaustive search and a
+  // replay make first, to hold the others against, and do not count.
   virtual std::uint64_t index() const noexcept = 0;
 
  protected:
@@ -180,7 +188,8 @@ struct Exploration {
   Trace trace;
 
   // For people: counts, findings with both sides, the line that repeats it, and the lanes.
-  THALWEG_EXPORT std::string report() const;
+  // `repeat`: how to repeat it, in place of the options that do.
+  THALWEG_EXPORT std::string report(std::string_view repeat = {}) const;
 };
 
 THALWEG_EXPORT Result<Exploration> explore(
@@ -207,10 +216,13 @@ THALWEG_EXPORT std::string lanes_svg(const Trace& trace);
 //   lost                           every error is device_lost, and nothing waits.
 //
 // After each run: the device works, or says to every call that it is lost; nothing is leaked; all
-// memory can be given back; and what base/finding.hpp lists did not happen.
+// memory can be given back; and what base/finding.hpp lists did not happen. After a refusal the
+// findings unwritten_read, never_ran and deadlock do not count, but for site lost: a program may
+// read what the refused task was to write, and wait for what it was to signal.
 //
-// The program goes on after an error, or ends without one of its own: it calls neither exit() nor
-// must(). What it opens by ExploreRun::open has no part in the check of memory.
+// The program goes on after an error, or ends without one of its own: it does not call exit(), and
+// must() with an error is a finding. What it opens by ExploreRun::open has no part in the check of
+// memory.
 struct FaultMatrixOptions {
   std::string device = "sim";  // Without faults. A seed is not used.
   std::uint64_t seed = 1;

@@ -268,7 +268,8 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   Result<void> wait(const Timeline& timeline, std::uint64_t value,
                     Site site = Site::current()) const;
 
-  // Waits on the host until everything enqueued on this queue so far has passed, and for no more.
+  // Waits on the host until everything enqueued on this queue so far has passed, and for no more:
+  // not for work put on raw() that no touch() came behind.
   // Work that failed is not reported here but by what reads its data.
   // Errors: timeout; wait_forbidden; device_lost.
   Result<void> synchronize(Deadline deadline = {}, Site site = Site::current()) const;
@@ -280,7 +281,9 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   Result<void> wait_for_room(Deadline deadline = {}, std::uint64_t size_bytes = 0,
                              Site site = Site::current()) const;
 
-  // The device's own handle of the queue. The caller does not destroy it.
+  // The device's own handle of the queue. The caller does not destroy it. Work put on it is not the
+  // runtime's until touch() says so: synchronize(), record(), and waits for this stream may be over
+  // before it, and so may reads of what it writes. native() does both at once.
   NativeHandle raw() const noexcept;
 
   // Whether both are handles to one queue. Two invalid handles are not.

@@ -6,6 +6,7 @@
 
 #include "api/handle.hpp"
 #include "base/callback.hpp"
+#include "base/explored.hpp"
 #include "thalweg/base/forked.hpp"
 #include "thalweg/base/log.hpp"
 
@@ -13,7 +14,9 @@ namespace thalweg::detail {
 
 FutureBase::~FutureBase() {
   // Whoever stops a task knows.
-  if (error_ && !taken_ && error_->kind() != ErrorKind::cancelled) to_error_sink(*error_);
+  if (!error_ || taken_ || error_->kind() == ErrorKind::cancelled) return;
+  const ExploredProgram* const program = ExploredProgram::here();
+  if (program == nullptr || !program->fails_on_purpose()) to_error_sink(*error_);
 }
 
 void FutureBase::complete(const Error* error) noexcept {

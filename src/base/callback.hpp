@@ -8,7 +8,7 @@
 
 namespace thalweg {
 
-// Calls `function` here. What it throws goes to the error sink.
+// Calls `function` here. What it throws goes to the error sink; in an exploration it is a finding.
 void call_reporting(UniqueFunction& function) noexcept;
 
 }  // namespace thalweg

@@ -6,9 +6,11 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <optional>
 #include <utility>
 
+#include "base/explored.hpp"
 #include "thalweg/base/result.hpp"
 
 namespace thalweg {
@@ -148,7 +150,13 @@ std::string Error::to_string() const {
 
 namespace detail {
 
+// Nothing can be thrown while something else is on its way.
 void exit_with(const Error& error) {
+  ExploredProgram* const program = ExploredProgram::here();
+  if (program != nullptr && std::uncaught_exceptions() == 0) {
+    program->must_fails(error);
+    throw MustFailed(error);
+  }
   std::fprintf(stderr, "%s\n", error.to_string().c_str());
   std::exit(1);
 }

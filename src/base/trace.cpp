@@ -62,6 +62,7 @@ void add_range(Text out, std::int32_t buffer, std::uint64_t offset, std::uint64_
 void add_accesses(Text out, const std::vector<TraceAccess>& accesses) {
   const TraceAccess* before = nullptr;
   for (const TraceAccess& access : accesses) {
+    if (access.rows == 0) continue;  // Of no bytes.
     if (before == nullptr || before->mode != access.mode)
       fmt::format_to(out, " {}", verb(access.mode));
     add_range(out, access.buffer, access.offset, access.row_bytes);

@@ -66,6 +66,11 @@ void add(RunResult& run, std::string message, const std::source_location& site) 
   run.findings.push_back(std::move(finding));
 }
 
+bool has(const RunResult& run, FindingKind kind) noexcept {
+  return std::any_of(run.findings.begin(), run.findings.end(),
+                     [kind](const Finding& finding) { return finding.kind == kind; });
+}
+
 bool is_usual(const Error& error, const std::vector<Error>& usual) noexcept {
   return std::any_of(usual.begin(), usual.end(), [&error](const Error& other) {
     return other.kind() == error.kind() && same(other.site(), error.site());
@@ -77,13 +82,16 @@ bool is_usual(const Error& error, const std::vector<Error>& usual) noexcept {
 std::size_t check_errors(RunResult& run, const std::vector<Error>& usual, bool all_told) {
   std::vector<Refused> calls = refused_calls(run);
   const bool device_lost = lost(run);
+  // Waits for what the refused task would have signalled.
+  const bool waits_in_vain = !same_work(run) && !device_lost && has(run, FindingKind::deadlock);
   std::size_t explained = 0;
   for (const Error& error : run.told) {
     const auto by = std::find_if(calls.begin(), calls.end(), [&error](const Refused& call) {
       return !call.told && call.explains(error);
     });
     if (by != calls.end()) by->told = true;
-    if (by != calls.end() || (device_lost && error.kind() == ErrorKind::device_lost)) {
+    if (by != calls.end() || (device_lost && error.kind() == ErrorKind::device_lost) ||
+        (waits_in_vain && error.kind() == ErrorKind::wait_forbidden)) {
       ++explained;
     } else if (!is_usual(error, usual)) {
       add(run,
@@ -102,6 +110,14 @@ std::size_t check_errors(RunResult& run, const std::vector<Error>& usual, bool a
         call.last().caller.site);
   }
   return explained;
+}
+
+void drop_consequences(RunResult& run) {
+  if (same_work(run) || lost(run)) return;
+  std::erase_if(run.findings, [](const Finding& finding) {
+    return finding.kind == FindingKind::unwritten_read || finding.kind == FindingKind::never_ran ||
+           finding.kind == FindingKind::deadlock;
+  });
 }
 
 bool same_work(const RunResult& run) noexcept {

@@ -50,7 +50,8 @@ Result<void> check_options(const ExploreOptions& options, std::source_location s
   if (!exhaustive && options.preemptions_max)
     return refused("preemptions_max is given to a search that is not exhaustive.", site);
   if (!exhaustive && !options.reduce)
-    return refused("reduce is switched off for a search that is not exhaustive.", site);
+    return refused(
+        "`reduce` is off for a search that is not exhaustive; only exhaustive ones reduce.", site);
   return {};
 }
 
@@ -108,9 +109,9 @@ class Explorer {
     THALWEG_TRY_ASSIGN(RunResult run, run_once(setup(false), {}));
     sequential_ = {run.outputs, run.nested_from};
     steps_expected_ = run.choices.size() + 1;
-    if (options_.search != Search::exhaustive) return take(std::move(run));
-    // It is among those of the search.
-    return {};
+    // It is among those of an exhaustive search, and a replay is of the given schedule alone.
+    if (options_.search == Search::exhaustive || options_.search == Search::replay) return {};
+    return take(std::move(run));
   }
 
   std::unique_ptr<sim::Schedule> next_schedule() {
@@ -155,20 +156,21 @@ class Explorer {
   void note_misfit(const RunResult& run) {
     const std::size_t fits = fitting(replayed_, run.choices);
     if (fits == replayed_.size()) return;
-    misfit_ =
-        fmt::format("one run, which does not follow the schedule: choice {} of {}, `{}`, {}",
-                    fits + 1, replayed_.size(), to_text({replayed_[fits]}),
-                    fits < run.choices.size() ? "could not be made" : "comes after the run's end");
+    misfit_ = fmt::format(
+        "the given schedule is one run, which does not follow it: choice {} of {}, `{}`, {}",
+        fits + 1, replayed_.size(), to_text({replayed_[fits]}),
+        fits < run.choices.size() ? "could not be made" : "comes after the run's end");
   }
 
   void go_on_searching() {
     if (searching_->redundant()) ++result_.redundant;
     if (searching_->diverged())
-      return end("the program did other things in a run that began like another one");
+      return end("a run began like another one, and the program did other things in it");
     if (searching_->next_run()) return;
     if (searching_ != &search_ && searching_->bounded()) return switching_.reset();
     if (searching_->bounded())
-      return end(fmt::format("at most {} preemptions", *options_.preemptions_max));
+      return end(
+          fmt::format("the limit of {} preemptions (preemptions_max)", *options_.preemptions_max));
     end("");
   }
 
@@ -197,20 +199,20 @@ class Explorer {
     if (!result_.finding_run) choices_ = std::move(run.choices);
     ++result_.runs;
     if (!result_.findings.empty() && options_.stop_at_finding) {
-      end("the first finding");
+      end("the search ends with the first finding");
     } else if (result_.runs >= options_.runs_max && options_.search != Search::replay) {
-      end(fmt::format("at most {} runs", options_.runs_max));
+      end(fmt::format("the limit of {} runs (runs_max)", options_.runs_max));
     } else {
       report();
     }
     return {};
   }
 
+  // All of the first run that has any; going on after it, the first of each kind.
   void add(Finding finding, const Choices& choices) {
-    const bool known = result_.finding_run && *result_.finding_run != result_.runs &&
-                       (options_.stop_at_finding ||
-                        std::any_of(result_.findings.begin(), result_.findings.end(),
-                                    [&](const Finding& old) { return old.kind == finding.kind; }));
+    const bool known = !options_.stop_at_finding &&
+                       std::any_of(result_.findings.begin(), result_.findings.end(),
+                                   [&](const Finding& old) { return old.kind == finding.kind; });
     if (known) return;
     if (!result_.finding_run) {
       result_.finding_run = result_.runs;
@@ -223,18 +225,18 @@ class Explorer {
     if (result_.runs % kRunsBetweenReports != 0) return;
     const std::chrono::nanoseconds elapsed = os::RealClock().now() - began_;
     if (options_.time_limit && elapsed >= *options_.time_limit)
-      return end(fmt::format("a time limit of {} s",
+      return end(fmt::format("the limit of {} s (time_limit)",
                              std::chrono::duration<double>(*options_.time_limit).count()));
     if (options_.progress &&
         !go_on(options_.progress, {result_.runs, result_.findings.size(), elapsed}))
-      end("it was interrupted");
+      end("an interruption");
   }
 
   void end(std::string why) {
     ended_ = true;
     if (why.empty() && over_limit_)
-      why = fmt::format("at most {} steps in a run", options_.steps_max);
-    if (why.empty() && options_.search != Search::exhaustive) why = "one run";
+      why = fmt::format("the limit of {} steps in a run (steps_max)", options_.steps_max);
+    if (why.empty() && options_.search != Search::exhaustive) why = "the given schedule is one run";
     result_.complete = why.empty();
     result_.bounded_by = std::move(why);
   }

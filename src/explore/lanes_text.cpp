@@ -6,6 +6,7 @@
 //   h     s0@1 s1@1 (s1@1...)       Calls; what the host waits for, as long as it waits.
 //   s0    -----[1 fill]------       A task: its serial and its name,
 //   s1    ------------[1 copy <s0@1]-                               and what it waits for.
+//   marks: (...) the host waits                                     Of those that occur.
 
 #include <fmt/format.h>
 
@@ -96,14 +97,26 @@ class Canvas {
   std::vector<std::uint32_t> place() const {
     std::vector<Need> needs;
     for (const Box& box : layout_.boxes) needs.push_back(need_of(box, box_label(box)));
-    for (const HostWait& wait : layout_.host_waits)
+    for (const HostWait& wait : layout_.host_waits) {
       needs.push_back(need_of(wait, wait_label(wait)));
+      add_needs_inside(wait, needs);
+    }
     const std::vector<Moment> ends = lanes::ends_of_marks(layout_);
     for (std::size_t i = 0; i < ends.size(); ++i) {
       const std::size_t width = mark_label(layout_.marks[i]).size() + 1;
       needs.push_back({layout_.marks[i].at, ends[i], static_cast<std::uint32_t>(width)});
     }
     return lanes::places_of(layout_, 1, needs);
+  }
+
+  // What is called while the host waits stands behind the label, and before the end of the wait.
+  void add_needs_inside(const HostWait& wait, std::vector<Need>& needs) const {
+    for (const Mark& mark : layout_.marks) {
+      if (mark.row != wait.row || mark.at <= wait.begin || mark.at >= wait.end) continue;
+      needs.push_back(
+          {wait.begin, mark.at, static_cast<std::uint32_t>(wait_label(wait).size() + 2)});
+      needs.push_back({mark.at, wait.end, static_cast<std::uint32_t>(mark_label(mark).size() + 1)});
+    }
   }
 
   void draw(const Span& span, const std::string& text, char filling, char end) {
@@ -178,6 +191,30 @@ std::string Canvas::text(std::size_t columns_max) const {
   return text;
 }
 
+// What the marks mean that occur.
+std::string legend_text(const Layout& layout) {
+  const auto any_box = [&layout](const auto& has) {
+    return std::any_of(layout.boxes.begin(), layout.boxes.end(), has);
+  };
+  const auto any_mark = [&layout](TraceKind kind) {
+    return std::any_of(layout.marks.begin(), layout.marks.end(),
+                       [kind](const Mark& mark) { return mark.event->kind == kind; });
+  };
+  std::string text;
+  const auto add = [&text](bool occurs, std::string_view words) {
+    if (occurs) text += fmt::format("{}{}", text.empty() ? "marks: " : ", ", words);
+  };
+  add(!layout.host_waits.empty(), "(...) the host waits");
+  add(any_mark(TraceKind::allocate), "+b0 a buffer is made");
+  add(any_mark(TraceKind::drop), "-b0 is dropped");
+  add(any_mark(TraceKind::finding) || any_box([](const Box& box) { return box.found; }),
+      "! a finding");
+  add(any_box([](const Box& box) { return box.run == nullptr; }), "? has not run");
+  add(any_box([](const Box& box) { return box.run != nullptr && !box.run->text.empty(); }),
+      "x failed");
+  return text.empty() ? text : text + "\n";
+}
+
 std::string notes_text(const Layout& layout) {
   std::string text;
   for (const lanes::Note& note : lanes::notes_of(layout))
@@ -192,7 +229,7 @@ std::string lanes_text(const Trace& trace, std::size_t columns_max) {
   const Layout layout = lanes::layout_of(trace);
   Canvas canvas(layout);
   canvas.draw();
-  return canvas.text(columns_max) + notes_text(layout);
+  return canvas.text(columns_max) + legend_text(layout) + notes_text(layout);
 }
 
 }  // namespace thalweg

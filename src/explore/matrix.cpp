@@ -56,6 +56,7 @@ class Matrix {
     THALWEG_TRY_ASSIGN(RunResult run, run_with(schedule, fault));
     ++count.runs;
     if (check_errors(run, clean.told, options_.errors_told) != 0) ++count.errors;
+    drop_consequences(run);
     // Of several actors the calls may come in another order.
     if (same_work(run) && program_.actors.size() <= 1)
       compare_contents(run, {clean.outputs, clean.nested_from});
@@ -84,12 +85,12 @@ class Matrix {
       result_.findings = std::move(run.findings);
       result_.fault = fault;
       result_.schedule = to_text(run.choices);
-      end("the first finding");
+      end("the matrix ends with the first finding");
     } else if (result_.runs >= options_.runs_max) {
-      end(fmt::format("at most {} runs", options_.runs_max));
+      end(fmt::format("the limit of {} runs (runs_max)", options_.runs_max));
     } else if (options_.progress &&
                !go_on(options_.progress, {result_.runs, 0, os::RealClock().now() - began_})) {
-      end("it was interrupted");
+      end("an interruption");
     }
   }
 

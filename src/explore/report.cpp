@@ -35,43 +35,47 @@ std::string counted(std::uint64_t count, std::string_view what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
-std::string schedule_text(const std::string& schedule) {
-  return fmt::format(
-      "schedule `{}`: who goes on at each choice (h the host, s0 the first stream, cb a callback, "
-      "- "
-      "the first who can)",
-      schedule);
-}
+constexpr std::string_view kChoices =
+    "who goes on at each choice (h the host, s0 the first stream, cb a callback, - the first who "
+    "can)";
 
 std::string searched_text(bool complete, const std::string& bounded_by) {
-  return complete ? "complete" : fmt::format("not complete: ended by {}", bounded_by);
+  return complete ? "complete" : fmt::format("not complete: {}", bounded_by);
 }
 
 }  // namespace
 
-std::string Exploration::report() const {
+std::string Exploration::report(std::string_view repeat) const {
   std::string text = fmt::format(
       "{}{}, {}, {} in the longest; {}; {}\n", counted(runs, "run"),
       redundant == 0 ? "" : fmt::format(" ({} redundant)", redundant), counted(steps, "step"),
       steps_max, counted(outcomes.size(), "outcome"), searched_text(complete, bounded_by));
   if (findings.empty()) return text + "no finding\n";
   text += findings_text(findings);
-  fmt::format_to(std::back_inserter(text), "first in run {}; {}\n", *finding_run,
-                 schedule_text(schedule));
+  fmt::format_to(
+      std::back_inserter(text), "first in run {}; {}: `{}`, {}\n", *finding_run,
+      minimising_runs == 0 ? "its schedule" : "the shortest schedule found that shows it", schedule,
+      kChoices);
   if (!trace.empty()) text += lanes_text(trace);
-  return text;
+  if (!repeat.empty()) return fmt::format("{}\n{}\n", text, repeat);
+  return text + fmt::format(
+                    "\nrepeat with ExploreOptions{{.search = Search::replay, .schedule = "
+                    "\"{}\"}}\n",
+                    schedule);
 }
 
 std::string FaultMatrix::report() const {
   std::string text =
       fmt::format("{}; {}\n", counted(runs, "run"), searched_text(complete, bounded_by));
   for (const FaultSiteCount& site : sites)
-    fmt::format_to(std::back_inserter(text), "{:<14} {:>6} calls {:>6} runs {:>6} errors\n",
-                   site.site, site.calls, site.runs, site.errors);
+    if (site.calls + site.runs != 0)
+      text += fmt::format("{:<14} {}, {} with a fault there, {}\n", site.site,
+                          counted(site.calls, "call"), counted(site.runs, "run"),
+                          counted(site.errors, "error"));
   if (findings.empty()) return text + "no finding\n";
   text += findings_text(findings);
-  return text + fmt::format("with {}; {}\n", fault.empty() ? "no fault" : "fault " + fault,
-                            schedule_text(schedule));
+  return text + fmt::format("with {}; schedule `{}`: {}\n",
+                            fault.empty() ? "no fault" : "fault " + fault, schedule, kChoices);
 }
 
 }  // namespace thalweg

@@ -11,7 +11,9 @@
 #include <set>
 #include <span>
 
+#include "base/explored.hpp"
 #include "explore/settings.hpp"
+#include "thalweg/base/no_wait.hpp"
 #include "thalweg/runtime/open.hpp"
 #include "thalweg/thalweg.hpp"
 
@@ -31,10 +33,77 @@ Result<Device> open_in(const std::shared_ptr<sim::World>& world, std::string_vie
   return runtime::open(*std::move(backend), options, site);
 }
 
+// What can never run keeps its stream, its memory and its device.
+bool stuck(const sim::World& world) {
+  return std::any_of(world.findings().begin(), world.findings().end(), [](const Finding& finding) {
+    return finding.kind == FindingKind::never_ran || finding.kind == FindingKind::deadlock;
+  });
+}
+
+// Makes findings of what the code of the program throws, wherever it runs.
+class Program final : public ExploredProgram {
+ public:
+  explicit Program(sim::World& world) noexcept : world_(world) {}
+
+  // Of a deadlock, each wait gives an error: it is reported already.
+  void must_fails(const Error& error) noexcept override {
+    if (error.kind() == ErrorKind::wait_forbidden && stuck(world_)) return;
+    Finding finding;
+    finding.kind = FindingKind::error;
+    finding.first.what = "must()";
+    finding.first.file = file_name(error.site().file_name());
+    finding.first.line = error.site().line();
+    finding.message =
+        fmt::format("The program's must() ends {}: the call at {}:{} gives {}: {}",
+                    NoWaitScope::active() ? "a task or a callback" : "the run", finding.first.file,
+                    finding.first.line, name(error.kind()), error.message());
+    world_.report(std::move(finding));
+  }
+
+  bool fails_on_purpose() const noexcept override { return world_.faults().refused() != 0; }
+
+  void callback_threw(std::string_view what) noexcept override {
+    Finding finding;
+    finding.kind = FindingKind::error;
+    finding.message = fmt::format("A callback throws: {}.", without_stop(what));
+    world_.report(std::move(finding));
+  }
+
+  // An actor's thread runs tasks behind its function, too.
+  void call(const ExploreProgram::Function& function, ExploreRun& run) {
+    enter(*this);
+    try {
+      function(run);
+    } catch (const MustFailed&) {
+      // Told before it was thrown.
+    } catch (const std::exception& thrown) {
+      const char* const text = thrown.what();
+      ended_by(text != nullptr ? text : "no text");
+    } catch (...) {
+      ended_by("something that is no std::exception");
+    }
+  }
+
+ private:
+  static std::string_view without_stop(std::string_view text) noexcept {
+    return text.substr(0, text.size() - (text.ends_with('.') ? 1 : 0));
+  }
+
+  void ended_by(std::string_view what) {
+    Finding finding;
+    finding.kind = FindingKind::error;
+    finding.message = fmt::format("The program ends with an exception: {}.", without_stop(what));
+    world_.report(std::move(finding));
+  }
+
+  sim::World& world_;
+};
+
 class Run final : public ExploreRun {
  public:
-  Run(const RunSetup& setup, std::shared_ptr<sim::World> world, Device device) noexcept
-      : setup_(setup), world_(std::move(world)), device_(std::move(device)) {}
+  Run(const RunSetup& setup, std::shared_ptr<sim::World> world, Device device,
+      Program& program) noexcept
+      : setup_(setup), world_(std::move(world)), device_(std::move(device)), program_(program) {}
 
   const Device& device() const noexcept override { return device_; }
   std::uint64_t index() const noexcept override { return setup_.index; }
@@ -69,55 +138,34 @@ class Run final : public ExploreRun {
 
   // Calls a function of the program's. What it throws is a finding.
   void call(const ExploreProgram::Function& function) {
-    if (!function) return;
-    std::string what;
-    try {
-      function(*this);
-      return;
-    } catch (const std::exception& thrown) {
-      const char* const text = thrown.what();
-      what = text != nullptr ? text : "no text";
-    } catch (...) {
-      what = "something that is no std::exception";
-    }
-    Finding finding;
-    finding.kind = FindingKind::error;
-    finding.message = fmt::format("The program ends with an exception: {}.", what);
-    world_->report(std::move(finding));
+    if (function) program_.call(function, *this);
   }
 
  private:
   const RunSetup& setup_;
   const std::shared_ptr<sim::World> world_;
   Device device_;
+  Program& program_;
   std::mutex telling_;
   std::vector<Error> told_;  // Guarded by telling_ while the program runs.
 };
-
-// What can never run keeps its stream, its memory and its device.
-bool stuck(const sim::World& world) {
-  return std::any_of(world.findings().begin(), world.findings().end(), [](const Finding& finding) {
-    return finding.kind == FindingKind::never_ran || finding.kind == FindingKind::deadlock;
-  });
-}
 
 // Everything was dropped, and all that could run has run.
 void check_leaks(sim::World& world) {
   if (stuck(world) || world.devices_alive() == 0) return;
   Finding finding;
   finding.kind = FindingKind::leak;
-  const std::size_t streams = world.queues_alive();
-  const std::size_t buffers = world.allocations_alive();
-  finding.message = streams + buffers == 0
-                        ? "The program's end leaves a device alive: somebody holds a handle to it."
-                        : fmt::format("The program's end leaves {} streams and {} buffers alive.",
-                                      streams, buffers);
+  const std::string alive = world.alive_text();
+  finding.message =
+      alive.empty() ? "The program's end leaves a device alive: somebody holds a Device, Event, "
+                      "Timeline or Future of it."
+                    : fmt::format("The program's end leaves {} alive.", alive);
   world.report(std::move(finding));
 }
 
 // The program is over, its handles are gone: what it had is free, and can go back to the system.
 void check_memory(const Device& device, sim::World& world) {
-  world.settle();
+  world.finish();
   static_cast<void>(device.poll());
   if (stuck(world)) return;
   const auto check = [&world](const MemoryUsage& usage, std::string_view kind, bool trimmed) {
@@ -178,6 +226,8 @@ Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& make_sched
   options.explored = true;
   options.keep_bytes = setup.keep_bytes;
   const auto world = sim::World::create(std::move(options));
+  Program program(*world);
+  const ExploredProgram::Scope scope(program);
   if (setup.trace) world->trace_to(&result.trace);
   THALWEG_TRY_ASSIGN(Device device, open_in(world, setup.device_name, *setup.settings,
                                             std::source_location::current()));
@@ -185,7 +235,7 @@ Result<RunResult> run_once(const RunSetup& setup, const MakeSchedule& make_sched
       make_schedule ? make_schedule(*world) : std::make_unique<Sequential>(*world, nullptr);
   Recorder recorder(*schedule);
   {
-    Run run(setup, world, std::move(device));
+    Run run(setup, world, std::move(device), program);
     run.call(setup.program->before);
     world->use(&recorder);
     world->limit_steps(setup.steps_max);
@@ -296,6 +346,10 @@ void compare_contents(RunResult& run, const Reference& reference) {
         here.user->what, here.user->lane, here.user->serial, finding.first.file,
         finding.first.line);
     say_which(finding, here, there);
+    if (here.user->what == name(neutral::TaskKind::upload))
+      finding.message +=
+          " What the program uploads differs from run to run (padding, or something that depends "
+          "on time, on addresses or on what has passed).";
     run.findings.push_back(std::move(finding));
     return;
   }

@@ -42,6 +42,9 @@ Result<void> check_program(const ExploreProgram& program, std::source_location s
 Result<sim::Settings> settings_of(std::string_view device,
                                   std::initializer_list<std::string_view> left_out,
                                   std::source_location site) {
+  if (device.empty())
+    return Error(ErrorKind::invalid_argument,
+                 "The name of the device is empty; `sim` is the simulated device.", site);
   THALWEG_TRY_ASSIGN(const device_name::DeviceName name, device_name::parse_name(device, site));
   if (name.backend != "sim")
     return Error(ErrorKind::invalid_argument,

@@ -139,7 +139,7 @@ TEST(ExploreActors, ADeadlockIsFoundAndNamed) {
   const Exploration result = must(explore({}, program));
   ASSERT_EQ(result.findings.size(), 1u) << result.report();
   EXPECT_EQ(result.findings[0].kind, FindingKind::deadlock);
-  EXPECT_THAT(result.findings[0].message, HasSubstr("for 1 of a timeline at 0"));
+  EXPECT_THAT(result.findings[0].message, HasSubstr("until timeline t0 reaches 1; it is at 0"));
 }
 
 // An actor's variable is seen by the other one: the explorer tries both orders of the two calls,
@@ -227,7 +227,7 @@ TEST(Explore, AGateThatNobodyOpensIsFound) {
   }));
   ASSERT_EQ(result.findings.size(), 1u) << result.report();
   EXPECT_EQ(result.findings[0].kind, FindingKind::never_ran);
-  EXPECT_THAT(result.findings[0].message, HasSubstr("for 1 of a timeline at 0"));
+  EXPECT_THAT(result.findings[0].message, HasSubstr("until timeline t0 reaches 1; it is at 0"));
 }
 
 TEST(Explore, AWaitThatNothingEndsIsADeadlock) {
@@ -272,7 +272,7 @@ TEST(Explore, AHandleThatIsKeptIsALeak) {
   kept = {};
   ASSERT_EQ(result.findings.size(), 1u) << result.report();
   EXPECT_EQ(result.findings[0].kind, FindingKind::leak);
-  EXPECT_THAT(result.findings[0].message, HasSubstr("1 streams"));
+  EXPECT_THAT(result.findings[0].message, HasSubstr("leaves stream (s0, explore_test.cpp:"));
 }
 
 TEST(Explore, AnotherDeviceTakesPart) {
@@ -317,15 +317,17 @@ TEST(Explore, AnEarlySwitchComesSoon) {
 TEST(ExploreBounds, SayWhatEndedTheSearch) {
   ExploreOptions options;
   options.runs_max = 1;
-  EXPECT_THAT(must(explore(options, one_question)).bounded_by, HasSubstr("at most 1 runs"));
+  EXPECT_THAT(must(explore(options, one_question)).bounded_by,
+              HasSubstr("the limit of 1 runs (runs_max)"));
   options.runs_max = 1'000;
   options.steps_max = 3;
-  EXPECT_THAT(must(explore(options, one_question)).bounded_by, HasSubstr("at most 3 steps"));
+  EXPECT_THAT(must(explore(options, one_question)).bounded_by,
+              HasSubstr("the limit of 3 steps in a run (steps_max)"));
   options.steps_max = 1'000;
   options.preemptions_max = 0;
   const Exploration bounded = must(explore(options, one_question));
   EXPECT_FALSE(bounded.complete);
-  EXPECT_THAT(bounded.bounded_by, HasSubstr("at most 0 preemptions"));
+  EXPECT_THAT(bounded.bounded_by, HasSubstr("the limit of 0 preemptions (preemptions_max)"));
 }
 
 TEST(ExploreBounds, AProgramThatPollsIsBounded) {
@@ -349,13 +351,14 @@ TEST(ExploreBounds, ProgressInterruptsAndTimeIsUp) {
   options.runs_max = 1'000'000;
   options.progress = [](const ExploreProgress& progress) { return progress.runs < 128; };
   const Exploration interrupted = must(explore(options, one_question));
-  EXPECT_THAT(interrupted.bounded_by, HasSubstr("interrupted"));
+  EXPECT_EQ(interrupted.bounded_by, "an interruption");
   EXPECT_EQ(interrupted.runs, 128u);
   options.progress = [](const ExploreProgress&) -> bool { throw 1; };
-  EXPECT_THAT(must(explore(options, one_question)).bounded_by, HasSubstr("interrupted"));
+  EXPECT_THAT(must(explore(options, one_question)).bounded_by, HasSubstr("an interruption"));
   options.progress = {};
   options.time_limit = 0ns;
-  EXPECT_THAT(must(explore(options, one_question)).bounded_by, HasSubstr("a time limit of 0 s"));
+  EXPECT_THAT(must(explore(options, one_question)).bounded_by,
+              HasSubstr("the limit of 0 s (time_limit)"));
 }
 
 // What is refused.
@@ -380,7 +383,8 @@ TEST(ExploreRefuses, WhatMakesNoSense) {
   EXPECT_THAT(message({.search = Search::random, .preemptions_max = 3}, program),
               HasSubstr("preemptions_max"));
   EXPECT_THAT(message({.search = Search::priorities, .reduce = false}, program),
-              HasSubstr("reduce"));
+              HasSubstr("`reduce` is off"));
+  EXPECT_THAT(message({.device = ""}, program), HasSubstr("The name of the device is empty"));
   EXPECT_THAT(message({.schedule = "h"}, program), HasSubstr("no replay"));
   EXPECT_THAT(message({.search = Search::replay}, program), HasSubstr("has no schedule"));
   for (const char* schedule : {"x", "h99", "s", "hx", "hx0x", "h x3", "s0x99999999", "s0x0", "\n"})

@@ -36,7 +36,7 @@ void expect_found(const Function& function, FindingKind kind, const std::string&
   ASSERT_FALSE(matrix.findings.empty()) << matrix.report();
   EXPECT_EQ(name(matrix.findings.front().kind), name(kind)) << matrix.report();
   EXPECT_EQ(matrix.fault.substr(0, matrix.fault.find(':')), site) << matrix.report();
-  EXPECT_EQ(matrix.bounded_by, "the first finding");
+  EXPECT_EQ(matrix.bounded_by, "the matrix ends with the first finding");
 }
 
 void expect_clean(const Function& function) {
@@ -191,12 +191,12 @@ TEST(FaultFindings, TheMatrixEndsWhereItIsTold) {
   const FaultMatrix bounded = must(explore_faults(options, program));
   EXPECT_EQ(bounded.runs, 3u);
   EXPECT_FALSE(bounded.complete);
-  EXPECT_EQ(bounded.bounded_by, "at most 3 runs");
+  EXPECT_EQ(bounded.bounded_by, "the limit of 3 runs (runs_max)");
   options.runs_max = 100'000;
   options.progress = [](const ExploreProgress& progress) { return progress.runs < 5; };
   const FaultMatrix interrupted = must(explore_faults(options, program));
   EXPECT_EQ(interrupted.runs, 5u);
-  EXPECT_EQ(interrupted.bounded_by, "it was interrupted");
+  EXPECT_EQ(interrupted.bounded_by, "an interruption");
   options.progress = {};
   EXPECT_EQ(must(explore_faults(options, program)).bounded_by, "");
   // The matrix brings the faults and the choices.

@@ -164,7 +164,8 @@ class ExploreTest(unittest.TestCase):
                 report = self.json_of(file, f"--schedule={schedule}", code=0)
                 self.assertIn(words, report["bounded_by"])
         report = self.json_of(file, "--schedule=-", code=0)
-        self.assertEqual(report["bounded_by"], "one run")
+        self.assertEqual(report["bounded_by"], "the given schedule is one run")
+        self.assertEqual(report["runs"], 1)
 
     def test_actors_that_do_nothing_cost_nothing(self) -> None:
         for actors in (1, 2, 6):
@@ -212,6 +213,13 @@ class ExploreTest(unittest.TestCase):
         name = self.file(text, "it's a $(scenario).json")
         line = self.explore(name).stdout.decode().splitlines()[-1]
         self.assertEqual(shlex.split(line)[2], name)
+
+    def test_a_file_name_that_looks_like_an_option(self) -> None:
+        name = self.file((SCENARIOS / "bug_check.json").read_text(), "-x.json")
+        line = self.explore("--", name).stdout.decode().splitlines()[-1]
+        self.assertEqual(shlex.split(line)[2], "./-x.json")
+        again = self.thalweg(*shlex.split(line)[1:])
+        self.assertEqual((again.returncode, again.stderr), (1, b""))
 
     def test_findings_name_lines_of_the_scenario(self) -> None:
         name = "bug_undeclared_write"
@@ -264,6 +272,14 @@ class ExploreTest(unittest.TestCase):
         report = json.loads(done.stdout)
         self.assertEqual(report["file"], str(SCENARIOS / "f13_staged_writes.json"))
         self.assertIn("sites", report)
+
+    def test_what_is_clean_is_clean_with_each_fault(self) -> None:
+        for path in sorted(SCENARIOS.glob("*.json")):
+            if path.stem in BUGS:
+                continue
+            with self.subTest(scenario=path.stem):
+                report = self.json_of(path, "--faults", code=0)
+                self.assertEqual((report["findings"], report["complete"]), ([], True))
 
     # What steps may expect.
 
@@ -366,12 +382,13 @@ class ExploreTest(unittest.TestCase):
             ("[]\n", 1, "takes an object"),
             ('{"version": 1,\n"version": 1}', 2, "twice"),
             ("\n{}", 2, "version"),
-            ('{\n"version": 2}', 2, "1 to 1"),
+            ('{\n"version": 2}', 2, "is 2; it takes 1."),
             ('{"version": 1.0}', 1, "version"),
             ('{"version": 1,\n"programme": []}', 2, "its keys are version, about, device"),
             ('{"version": 1}', 1, "program"),
             ('{"version": 1, "program": [],\n"actors": [[]]}', 2, "one of them"),
-            ('{"version": 1,\n"actors": []}', 2, "1 to 16"),
+            ('{"version": 1,\n"actors": []}', 2, "has 0 lists of steps; it takes 1 to 16"),
+            (json.dumps({"version": 1, "actors": [[]] * 17}), 1, "has 17 lists of steps"),
             ('{"version": 1,\n"actors": [{}]}', 2, "a list"),
             ('{"version": 1,\n"device": "cpu", "program": []}', 2, "'sim'"),
             ('{"version": 1,\n"device": 1, "program": []}', 2, "a text"),
@@ -507,8 +524,11 @@ class ExploreTest(unittest.TestCase):
 
     def test_options_of_the_device(self) -> None:
         for device in ("sim?nonsense=1", "sim?memory=a"):
-            self.file(json.dumps({"version": 1, "device": device, "program": []}))
-            self.assert_refused("a.json", words=device.split("?")[1].split("=")[0])
+            option = device.split("?")[1].split("=")[0]
+            self.assert_bad('{"version": 1,\n"device": "%s", "program": []}' % device, 2, option)
+        self.file('{"version": 1,\n"device": "sim?faults=alloc:1", "program": []}')
+        self.assert_refused("a.json", "--faults", words="a.json:2: ")
+        self.assertEqual(self.explore("a.json").returncode, 0)
 
     def test_wrong_options(self) -> None:
         self.file(with_steps('{"do": "poll"}'))
@@ -616,12 +636,12 @@ class ExploreTest(unittest.TestCase):
         for number in (signal.SIGINT, signal.SIGTERM):
             code, output, _ = self.interrupted(number)
             self.assertEqual(code, 128 + number, output)
-            self.assertIn(b"interrupted", output)
+            self.assertIn(b"not complete: an interruption\n", output)
             self.assertIn(b"no finding", output)
         code, output, _ = self.interrupted(signal.SIGINT, "--search=random", "--json")
         report = json.loads(output)
         self.assertEqual(code, 128 + signal.SIGINT)
-        self.assertIn("interrupted", report["bounded_by"])
+        self.assertEqual(report["bounded_by"], "an interruption")
         self.assertGreater(report["runs"], 0)
 
 

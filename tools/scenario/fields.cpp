@@ -86,7 +86,10 @@ Result<std::uint64_t> Fields::whole_of(std::string_view key, const Node& node,
   const bool fits = node.kind == Kind::whole && !node.negative && node.whole >= limits.least &&
                     node.whole <= limits.most;
   if (fits) return node.whole;
-  return refusal(key, node, fmt::format("a whole number from {} to {}", limits.least, limits.most));
+  return refusal(key, node,
+                 limits.least == limits.most
+                     ? std::to_string(limits.least)
+                     : fmt::format("a whole number from {} to {}", limits.least, limits.most));
 }
 
 Result<std::uint64_t> Fields::whole(std::string_view key, const Limits& limits) const {

@@ -46,6 +46,7 @@ class Reader {
   Result<void> read_device(const Fields& top) {
     if (top.find("about") != nullptr) THALWEG_TRY(top.text("about"));
     if (top.find("device") == nullptr) return {};
+    scenario_.device_line = top.find("device")->line;
     THALWEG_TRY_ASSIGN(scenario_.device, top.text("device"));
     if (scenario_.device == "sim" || scenario_.device.starts_with("sim?")) return {};
     return top.refusal("device", *top.find("device"), "'sim' or 'sim?option=value&...'");
@@ -164,8 +165,11 @@ class Reader {
     constexpr std::size_t kActorsMax = 16;
     THALWEG_TRY_ASSIGN(const auto items, top.list_if_any("actors"));
     if (items.empty() || items.size() > kActorsMax)
-      return top.refusal("actors", *top.find("actors"),
-                         fmt::format("a list of 1 to {} lists of steps", kActorsMax));
+      return top.error(
+          top.find("actors")->line,
+          fmt::format("\"actors\" of the scenario has {} lists of steps; it takes 1 to "
+                      "{}.",
+                      items.size(), kActorsMax));
     for (const Node* item : items) {
       Node holder;
       holder.kind = Kind::object;

@@ -230,6 +230,7 @@ struct Step {
 struct Scenario {
   std::string file;  // For messages.
   std::string device = "sim";
+  std::uint32_t device_line = 0;  // 0: the file does not say.
   std::vector<StreamSpec> streams;
   std::vector<BufferSpec> buffers;
   std::vector<EventSpec> events;

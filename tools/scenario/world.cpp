@@ -103,9 +103,12 @@ void World::perform(const std::vector<Step>& steps, ExploreRun& run) {
     const Call call{step, run, sites_.at(step.line)};
     const Result<void> result =
         std::visit([&](const auto& what) { return perform(what, call); }, step.what);
-    // How a host function ends is known later.
+    // How a host function ends is known later; that it is refused, by now.
     const auto* const work = std::get_if<Work>(&step.what);
-    if (result && work != nullptr && work->kind == WorkKind::host) continue;
+    if (result && work != nullptr && work->kind == WorkKind::host) {
+      if (with_faults_) finish(run);
+      continue;
+    }
     settle(step, result ? nullptr : &result.error(), run);
   }
 }

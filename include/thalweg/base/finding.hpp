@@ -39,7 +39,8 @@ struct FindingSide {
   std::string what;    // "kernel `blur`", "the host"
   std::string stream;  // Its name, or "s1".
   std::int32_t lane = -1;
-  std::uint64_t serial = 0;  // From the start of the stream.
+  std::uint64_t serial = 0;  // From the start of the stream; of raw work, of what came before it.
+  bool raw = false;          // Was put on the queue past the runtime, and has no serial.
   AccessMode mode = AccessMode::read;
   std::int32_t buffer = -1;  // Counted by the device; -1: memory of the program's.
   std::uint64_t begin = 0;   // Bytes [begin, end) of the buffer that both touch.

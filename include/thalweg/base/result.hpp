@@ -28,12 +28,12 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
 };
 
 namespace detail {
-// Prints the error and ends the process with exit status 1.
+// Prints the error and ends the process with exit status 1. In an exploration it ends the run.
 [[noreturn]] THALWEG_EXPORT void exit_with(const Error& error);
 }  // namespace detail
 
 // For examples and tests: the value, or the error on stderr and exit status 1. A library never
-// calls it.
+// calls it. In a program that is explored it throws: the run ends with a finding.
 template <class T>
 T must(Result<T> result) {
   if (!result) detail::exit_with(result.error());

@@ -2,6 +2,8 @@
 
 #include "backends/sim/device.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 namespace thalweg::sim {
@@ -80,7 +82,9 @@ Result<Backend> Backend::create(std::shared_ptr<World> world, const Options& opt
   auto host = Arena::create(options.memory_limit_bytes, MemoryKind::host);
   if (!device || !host)
     return Error(ErrorKind::out_of_memory,
-                 "The system has no room for the memory of a simulated device.");
+                 fmt::format("The system has no room for the memory of a simulated device: {} "
+                             "bytes of the device's and {} bytes of the host's.",
+                             options.memory_limit_bytes, options.memory_limit_bytes));
   return Backend(
       std::make_unique<Shared>(std::move(world), std::move(device), std::move(host), options));
 }

@@ -188,6 +188,8 @@ class Queue final : public PassWatch {
   };
   State& state;
 
+  std::source_location made_at;  // For reports. Set by the world.
+
   // For another queue. REQUIRES: nobody uses this one any more.
   std::unique_ptr<State> take_state() noexcept { return std::move(owned_state_); }
 

@@ -130,6 +130,7 @@ std::optional<std::uint64_t> World::limit_of(Deadline deadline) const noexcept {
 Result<void> World::wait(order::Point point, Deadline deadline) {
   Until until;
   until.point = point;
+  until.site = sites_[me()];
   until.limit_ns = limit_of(deadline);
   const Went went = go_on(until);
   if (went == Went::on) return {};
@@ -141,6 +142,7 @@ Result<void> World::wait(neutral::Timeline& timeline, std::uint64_t value, Deadl
   Until until;
   until.timeline = &timeline;
   until.value = value;
+  until.site = sites_[me()];
   until.loss = &loss_;
   until.limit_ns = limit_of(deadline);
   const Went went = go_on(until);
@@ -151,7 +153,10 @@ Result<void> World::wait(neutral::Timeline& timeline, std::uint64_t value, Deadl
 
 void World::turn(Site site) noexcept {
   static_cast<void>(go_on({}));
-  if (options_.explored) return note_caller(site);
+  if (options_.explored) {
+    sites_[me()] = site;
+    return note_caller(site);
+  }
   // What the call before it did without a word: a timeline was raised, a handle went.
   Bell::instance().ring();
   if (!NoWaitScope::active()) drain_others();
@@ -646,6 +651,7 @@ Result<Queue*> World::add(const backend::StreamRequest& request) {
   queues_[slot] =
       std::make_unique<Queue>(*this, request, slot, lanes_++, positions_[slot], take_state());
   Queue& queue = *queues_[slot];
+  queue.made_at = sites_[me()];
   queue.state.slow = count(FaultSite::slow) != 0;
   queue.state.end_ns = now_ns();
   effects_.pools = true;

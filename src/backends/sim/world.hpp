@@ -24,6 +24,7 @@
 
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -111,6 +112,7 @@ struct Live {
   std::uint64_t size_bytes = 0;
   bool alive = false;
   bool mapped = false;  // The host had its address.
+  std::source_location site;
 };
 
 class World final : public backend::Observer, public std::enable_shared_from_this<World> {
@@ -164,6 +166,9 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   std::size_t devices_alive() const noexcept;
   std::uint64_t bytes_alive() const noexcept;
   std::size_t allocations_alive() const noexcept { return live_; }
+
+  // Streams and buffers, the first few by name and call site.
+  std::string alive_text() const;
   void report(Finding finding);
 
   // Of the backend.
@@ -241,6 +246,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
     std::uint64_t value = 0;
     const backend::Loss* loss = nullptr;    // Ends it too: nobody will raise the timeline.
     std::optional<std::uint64_t> limit_ns;  // By the clock.
+    std::source_location site;
 
     bool nothing() const noexcept { return point.none() && timeline == nullptr; }
     bool holds() const noexcept;
@@ -368,7 +374,12 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   FindingSide side(const User& user, AccessMode mode, Bytes bytes) const;
   FindingSide host_side(AccessMode mode, Bytes bytes, std::source_location site) const;
   std::uint64_t owner_of(std::uint64_t address) const;
-  std::string blocked_text(const Queue& queue) const;
+  std::string touches_text(const FindingSide& side) const;
+  std::string bytes_text(const FindingSide& side) const;
+  std::string timeline_text(const neutral::Timeline& timeline, std::uint64_t value);
+  std::string blocked_who(const Queue& queue) const;
+  std::string blocked_how(const Queue& queue);
+  std::string waiter_text(std::uint16_t actor, const Until& until);
   std::vector<Finding> take_reports();
   static void to_sink(const std::vector<Finding>& reports);
 
@@ -440,7 +451,8 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   backend::Loss loss_;
   std::vector<Refusal> refusals_;
   Caller caller_;
-  std::uint64_t callers_ = 0;  // How many there were.
+  std::array<std::source_location, kActorsMax> sites_;  // Of explored actors' latest calls.
+  std::uint64_t callers_ = 0;                           // How many there were.
 
   Shadow shadow_;
   std::vector<Arena*> arenas_;
@@ -456,6 +468,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   bool any_mapped_ = false;  // Any of them.
   std::int32_t numbers_ = 0;
   std::vector<Shadow::Conflict> conflicts_;
+  std::vector<const neutral::Timeline*> named_timelines_;
   std::vector<Finding> findings_;
   std::size_t reported_to_sink_ = 0;
   std::vector<Output> outputs_;

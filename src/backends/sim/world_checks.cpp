@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 
 #include "backends/sim/world.hpp"
 #include "thalweg/base/log.hpp"
@@ -30,31 +31,51 @@ Bytes guard_of(const Allocation& allocation) noexcept {
 
 bool overlap(Bytes a, Bytes b) noexcept { return a.begin < b.end && b.begin < a.end; }
 
+std::string site_text(const FindingSide& side) {
+  return side.line == 0 ? std::string() : fmt::format("{}:{}", side.file, side.line);
+}
+
+// "raw work `gemm` put on s1 at main.cpp:15"
+std::string raw_text(const FindingSide& side) {
+  const std::string site = site_text(side);
+  return fmt::format("{} put on s{}{}{}", side.what, side.lane, site.empty() ? "" : " at ", site);
+}
+
 std::string place(const FindingSide& side) {
   if (side.lane < 0) return "the host";
-  return fmt::format("s{}@{}", side.lane, side.serial);
+  return side.raw ? raw_text(side) : fmt::format("s{}@{}", side.lane, side.serial);
 }
 
 std::string_view verb(AccessMode mode) noexcept {
   return mode == AccessMode::read ? "reads" : mode == AccessMode::write ? "writes" : "changes";
 }
 
-std::string bytes_text(const FindingSide& side) {
-  return side.buffer < 0 ? fmt::format("{} bytes of the program's memory", side.end - side.begin)
-                         : fmt::format("b{}[{}, {})", side.buffer, side.begin, side.end);
+// " (main.cpp:12)"; nothing without a site.
+std::string in_brackets(const std::string& text) {
+  return text.empty() ? std::string() : fmt::format(" ({})", text);
 }
 
-// "kernel `blur` (stream `a`, s0@3, main.cpp:12) writes b0[0, 64)"
-std::string describe(const FindingSide& side) {
+// "kernel `blur` (stream `a`, s0@3, main.cpp:12)"
+std::string who_text(const FindingSide& side) {
+  const std::string site = site_text(side);
+  if (side.lane < 0) return "the host" + in_brackets(site);
+  if (side.raw) return raw_text(side);
   const std::string stream =
       side.stream.empty() ? std::string() : fmt::format("stream `{}`, ", side.stream);
-  const std::string site =
-      side.line == 0 ? std::string() : fmt::format(", {}:{}", side.file, side.line);
-  const std::string who =
-      side.lane < 0 ? fmt::format("the host{}",
-                                  site.empty() ? "" : fmt::format(" ({}:{})", side.file, side.line))
-                    : fmt::format("{} ({}{}{})", side.what, stream, place(side), site);
-  return fmt::format("{} {} {}", who, verb(side.mode), bytes_text(side));
+  return fmt::format("{} ({}{}{}{})", side.what, stream, place(side), site.empty() ? "" : ", ",
+                     site);
+}
+
+// The first few of many, and how many more there are.
+std::string few_of(const std::vector<std::string>& all) {
+  constexpr std::size_t kShown = 4;
+  const std::size_t shown = std::min(all.size(), kShown);
+  std::string text;
+  for (std::size_t i = 0; i != shown; ++i) {
+    if (i != 0) text += i + 1 == all.size() ? " and " : ", ";
+    text += all[i];
+  }
+  return all.size() > shown ? fmt::format("{} and {} more", text, all.size() - shown) : text;
 }
 
 bool same(const FindingSide& a, const FindingSide& b) noexcept {
@@ -80,6 +101,7 @@ void World::add(Finding finding) {
     const FindingSide& side = finding.two_sides ? finding.second : finding.first;
     event.lane = side.lane;
     event.serial = side.serial;
+    event.raw = side.raw;
     event.text = fmt::format("{}: {}", name(finding.kind), finding.message);
   }
   findings_.push_back(std::move(finding));
@@ -118,6 +140,7 @@ FindingSide World::side(const User& user, AccessMode mode, Bytes bytes) const {
   side.stream = user.stream;
   side.lane = user.lane;
   side.serial = user.serial;
+  side.raw = user.raw;
   side.mode = mode;
   side.file = file_name(user.site.file_name());
   side.line = user.site.line();
@@ -139,13 +162,35 @@ FindingSide World::host_side(AccessMode mode, Bytes bytes, std::source_location 
   return side(host, mode, bytes);
 }
 
+// "writes b0[0, 64)". What lies behind a buffer and is nobody's is said to.
+std::string World::touches_text(const FindingSide& side) const {
+  return fmt::format("{} {} {}", who_text(side), verb(side.mode), bytes_text(side));
+}
+
+std::string World::bytes_text(const FindingSide& side) const {
+  if (side.buffer >= 0) return fmt::format("b{}[{}, {})", side.buffer, side.begin, side.end);
+  const std::string bytes = fmt::format("{} bytes", side.end - side.begin);
+  const bool ours = std::any_of(arenas_.begin(), arenas_.end(), [&side](const Arena* arena) {
+    return arena->contains(side.begin);
+  });
+  if (!ours) return bytes + " of the program's memory";
+  const auto next = by_address_.lower_bound(side.begin);
+  if (next != by_address_.begin()) {
+    const auto before = allocations_.find(std::prev(next)->second);
+    if (before != allocations_.end() &&
+        before->second.address + before->second.size_bytes == side.begin)
+      return fmt::format("{} behind the end of b{}", bytes, before->second.number);
+  }
+  return bytes + " that no buffer has";
+}
+
 void World::conflict(const Op& op, AccessMode mode, const Shadow::Conflict& conflict) {
   Finding finding;
   finding.kind = conflict.kind;
   finding.second = side(*op.user, mode, conflict.bytes);
   if (conflict.earlier == nullptr) {
     finding.first = finding.second;
-    finding.message = fmt::format("{}, which nothing has written.", describe(finding.second));
+    finding.message = fmt::format("{}, which nothing has written.", touches_text(finding.second));
     return add(std::move(finding));
   }
   finding.two_sides = true;
@@ -155,8 +200,8 @@ void World::conflict(const Op& op, AccessMode mode, const Shadow::Conflict& conf
   const std::string_view how = conflict.kind == FindingKind::reuse_in_flight
                                    ? "the bytes of a buffer that was dropped; it may still run"
                                    : "and nothing orders the two";
-  finding.message = fmt::format("{}; {}, {}. Missing: {}.", describe(finding.first),
-                                describe(finding.second), how, finding.missing_edge);
+  finding.message = fmt::format("{}; {}, {}. Missing: {}.", touches_text(finding.first),
+                                touches_text(finding.second), how, finding.missing_edge);
   if (conflict.earlier->raw || op.raw)
     finding.message +=
         " Work on a raw queue is known to nobody until Stream::touch or Stream::native says so.";
@@ -178,8 +223,8 @@ void World::check_accesses(Op& op) {
           finding.first = host_side(view.writes ? AccessMode::read_write : AccessMode::read,
                                     access.bytes(row), view.site);
           finding.second = side(*op.user, access.mode, access.bytes(row));
-          finding.message = fmt::format("{} in an open view; {}.", describe(finding.first),
-                                        describe(finding.second));
+          finding.message = fmt::format("{} in an open view; {}.", touches_text(finding.first),
+                                        touches_text(finding.second));
           add(std::move(finding));
         }
     }
@@ -192,7 +237,7 @@ void World::broken_out(const Op& op, Bytes bytes) {
   finding.first = side(*op.user, AccessMode::write, bytes);
   finding.message =
       fmt::format("{} promises by an Out to write every byte, and leaves {} as they were.",
-                  op.user->what, bytes_text(finding.first));
+                  who_text(finding.first), bytes_text(finding.first));
   add(std::move(finding));
 }
 
@@ -324,7 +369,7 @@ void World::undeclared(Op& op, Bytes bytes, bool before) {
   finding.message =
       before ? fmt::format("Somebody wrote {} outside of any task and any view, before {} ran.",
                            bytes_text(finding.first), op.user->what)
-             : fmt::format("{}, which it did not declare.", describe(finding.first));
+             : fmt::format("{}, which it did not declare.", touches_text(finding.first));
   add(std::move(finding));
 }
 
@@ -347,9 +392,9 @@ void World::check_host(Bytes bytes, bool writes, std::uint64_t owner, std::sourc
           finding.missing_edge =
               fmt::format("the host must wait until {} has passed", place(finding.first));
           finding.message =
-              fmt::format("{}, and has not run; {}{}. Missing: {}.", describe(finding.first),
-                          describe(finding.second), owner == access.owner ? "" : " of a new owner",
-                          finding.missing_edge);
+              fmt::format("{}, and has not run; {}{}. Missing: {}.", touches_text(finding.first),
+                          touches_text(finding.second),
+                          owner == access.owner ? "" : " of a new owner", finding.missing_edge);
           add(std::move(finding));
         }
   }
@@ -363,7 +408,7 @@ void World::check_written(Bytes bytes, std::uint64_t owner, std::source_location
   finding.kind = FindingKind::unwritten_read;
   finding.first = host_side(AccessMode::read, unwritten, site);
   finding.message =
-      fmt::format("{} in a view, which nothing has written.", describe(finding.first));
+      fmt::format("{} in a view, which nothing has written.", touches_text(finding.first));
   add(std::move(finding));
 }
 
@@ -384,35 +429,67 @@ Finding World::hidden_wait() const {
 
 // Who waits for ever.
 
-std::string World::blocked_text(const Queue& queue) const {
+// Numbered in the order in which findings name them.
+std::string World::timeline_text(const neutral::Timeline& timeline, std::uint64_t value) {
+  const auto known = std::find(named_timelines_.begin(), named_timelines_.end(), &timeline);
+  const auto number = known - named_timelines_.begin();
+  if (known == named_timelines_.end()) named_timelines_.push_back(&timeline);
+  return fmt::format("until timeline t{} reaches {}; it is at {}", number, value, timeline.value());
+}
+
+std::string World::blocked_who(const Queue& queue) const {
   const Op& op = *queue.state.pending.front();
-  std::string text = fmt::format("s{}@{} {}", queue.lane(), op.user->serial, op.user->what);
+  const FindingSide who = side(*op.user, AccessMode::token, {});
+  return op.raw || op.kind == neutral::TaskKind::wait
+             ? sim::place(who)
+             : fmt::format("{} {}", sim::place(who), who.what);
+}
+
+// "waits (main.cpp:12) for s0@3"
+std::string World::blocked_how(const Queue& queue) {
+  const Op& op = *queue.state.pending.front();
+  const std::string waits =
+      "waits" + in_brackets(site_text(side(*op.user, AccessMode::token, {}))) + " ";
   if (op.kind == neutral::TaskKind::wait)
-    return text +
-           fmt::format(" for {} of a timeline at {}", op.timeline_value, op.timeline->value());
+    return waits + timeline_text(*op.timeline, op.timeline_value);
   for (const Place place : op.waits)
     if (const Queue* const source = queue_at(place.queue - kFirstQueue);
-        source != nullptr && source->state.done < place.position)
-      return text + fmt::format(" waits for s{}", source->lane());
-  return text + " waits for a queue elsewhere";
+        source != nullptr && source->state.done < place.position) {
+      const User& user = *source->state.pending[place.position - source->state.done - 1]->user;
+      return waits + "for " + sim::place(side(user, AccessMode::token, {}));
+    }
+  return waits + "for a queue elsewhere";
+}
+
+// "Actor h1 waits (main.cpp:12) for s0@3."
+std::string World::waiter_text(std::uint16_t actor, const Until& until) {
+  std::string text = actors_.size() > 1 && with_actors_
+                         ? fmt::format("Actor h{} waits", actor == 0 ? "" : std::to_string(actor))
+                         : std::string("The host waits");
+  text += in_brackets(site_text(host_side(AccessMode::token, {}, until.site)));
+  if (until.timeline != nullptr) {
+    text += " " + timeline_text(*until.timeline, until.value);
+  } else if (const Queue* const queue = queue_of(until.point.queue());
+             queue != nullptr && !until.point.none()) {
+    text += fmt::format(" for s{}@{}", queue->lane(), queue->shown(until.point.serial().value));
+  }
+  return text + ".";
 }
 
 void World::check_deadlock(const Until& until) {
   Finding finding;
   finding.kind = FindingKind::deadlock;
-  finding.message = "The host waits";
-  if (until.timeline != nullptr) {
-    finding.message +=
-        fmt::format(" for {} of a timeline at {}", until.value, until.timeline->value());
-  } else if (const Queue* const queue = queue_of(until.point.queue());
-             queue != nullptr && !until.point.none()) {
-    finding.message +=
-        fmt::format(" for s{}@{}", queue->lane(), queue->shown(until.point.serial().value));
+  finding.message = "Nothing can go on.";
+  if (with_actors_) {
+    for (std::size_t i = 0; i != actors_.size(); ++i)
+      if (actors_[i].live && !actors_[i].until.holds())
+        finding.message += " " + waiter_text(static_cast<std::uint16_t>(i), actors_[i].until);
+  } else {
+    finding.message += " " + waiter_text(0, until);
   }
-  finding.message += ", and nothing can go on";
   for (const auto& queue : queues_)
-    if (queue && !queue->state.pending.empty()) finding.message += "; " + blocked_text(*queue);
-  finding.message += ".";
+    if (queue && !queue->state.pending.empty())
+      finding.message += fmt::format(" {} {}.", blocked_who(*queue), blocked_how(*queue));
   add(std::move(finding));
 }
 
@@ -423,8 +500,8 @@ void World::check_never_ran() {
     Finding finding;
     finding.kind = FindingKind::never_ran;
     finding.first = side(*queue->state.pending.front()->user, AccessMode::token, {});
-    finding.message =
-        fmt::format("The program is over, and {} can never run.", blocked_text(*queue));
+    finding.message = fmt::format("The program is over, and {} can never run: it {}.",
+                                  blocked_who(*queue), blocked_how(*queue));
     add(std::move(finding));
   }
 }
@@ -461,7 +538,7 @@ void World::allocated(const Allocation& allocation, MemoryKind kind, std::uintpt
   const Lock lock(mutex_);
   if (noting_) effects_.pools = true;
   note_granted(FaultSite::alloc);
-  const Live live{numbers_++, allocation.address, allocation.size_bytes, true, false};
+  const Live live{numbers_++, allocation.address, allocation.size_bytes, true, false, site};
   allocations_.insert_or_assign(allocation.id.value, live);
   ++live_;
   if (allocation.size_bytes != 0)
@@ -569,6 +646,28 @@ void World::view_closed(std::uint64_t ticket) noexcept {
   if (trace_ == nullptr) return;
   TraceEvent& event = record(TraceKind::unmap);
   event.buffer = host_side(AccessMode::read, view.bytes, view.site).buffer;
+}
+
+// "stream `out` (s2, main.cpp:23), b0 (main.cpp:25) and 3 more"; empty when there is nothing.
+std::string World::alive_text() const {
+  const Lock lock(mutex_);
+  std::vector<std::string> alive;
+  for (const auto& queue : queues_) {
+    if (!queue) continue;
+    const std::string site = site_text(host_side(AccessMode::token, {}, queue->made_at));
+    const std::string name = queue->name().empty() ? "" : fmt::format(" `{}`", queue->name());
+    alive.push_back(
+        fmt::format("stream{} (s{}{}{})", name, queue->lane(), site.empty() ? "" : ", ", site));
+  }
+  std::vector<const Live*> buffers;
+  for (const auto& [id, live] : allocations_)
+    if (live.alive) buffers.push_back(&live);
+  std::sort(buffers.begin(), buffers.end(),
+            [](const Live* a, const Live* b) { return a->number < b->number; });
+  for (const Live* const live : buffers)
+    alive.push_back(fmt::format("b{}", live->number) +
+                    in_brackets(site_text(host_side(AccessMode::token, {}, live->site))));
+  return few_of(alive);
 }
 
 // Each has two kinds of memory.

@@ -44,6 +44,7 @@ TEST(TraceText, TheVerbStandsBeforeTheFirstOfItsAccesses) {
   event.file.clear();
   event.accesses = {{0, AccessMode::read, 4, 4, 1, 0},
                     {-1, AccessMode::read, 0, 8, 1, 0},
+                    {1, AccessMode::write, 0, 0, 0, 0},
                     {2, AccessMode::read_write, 16, 8, 3, 32},
                     {3, AccessMode::token, 0, 0, 1, 0}};
   EXPECT_EQ(to_text(event),

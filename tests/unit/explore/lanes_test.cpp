@@ -45,7 +45,8 @@ TEST(LanesText, TasksStandOnTheirStreamsAndSayWhatTheyWaitFor) {
             "time     0           10us          20us\n"
             "h        s0@1 s1@1 (s1@1)\n"
             "s0       -[1 fill   ]--------------\n"
-            "s1 side  ------------[1 blur <s0@1]\n");
+            "s1 side  ------------[1 blur <s0@1]\n"
+            "marks: (...) the host waits\n");
 }
 
 // A task of a nanosecond beside one of a second.
@@ -75,6 +76,7 @@ TEST(LanesText, FindingsFailuresAndWhatNeverRanAreMarked) {
   EXPECT_EQ(lanes_text(what_went_wrong().trace()),
             "h   s0@1       s0@2      s0@3 refused !\n"
             "s0  -[!1 fill]--[x2 log]---------------[?3 copy]\n"
+            "marks: ! a finding, ? has not run, x failed\n"
             "\n"
             "refused: fill: too large.\n"
             "! unordered: two tasks.\n"
@@ -92,7 +94,16 @@ TEST(LanesText, WorkPastTheRuntimeMemoryActorsAndTheEndOfAStream) {
   EXPECT_EQ(lanes_text(trace.trace()),
             "h   +b0 s0 raw              -b0\n"
             "h1   s0@1\n"
-            "s0  -----[1 fill][raw gemm]--end\n");
+            "s0  -----[1 fill][raw gemm]--end\n"
+            "marks: +b0 a buffer is made, -b0 is dropped\n");
+}
+
+// A callback drops a buffer while the host waits.
+TEST(LanesText, ACallInsideOfAWaitLeavesItsLabel) {
+  SampleTrace trace;
+  trace.submit(0, 1, TaskKind::fill).host_wait(0, 1).buffer(TraceKind::drop, 0).host_went(0, 1);
+  const std::string text = lanes_text(trace.trace());
+  EXPECT_EQ(text.substr(0, text.find('\n')), "h   s0@1 (s0@1.-b0)");
 }
 
 // Whatever is longer goes on below.

@@ -41,6 +41,8 @@ void expect_says(const Finding& finding, const std::string& text) {
 
 std::string at(std::uint32_t line) { return fmt::format("checks_test.cpp:{}", line); }
 
+constexpr std::uint32_t kChangeLine = __LINE__ + 4;
+
 // Raw work that adds one to each word, on the native queue of `stream`.
 void enqueue_change(const Stream& stream, const Words& words) {
   must(enqueue_raw(stream.raw(), "change", [words = device_span(words)] {
@@ -70,10 +72,11 @@ TEST(SimChecks, RawWorkBeforeATaskIsUnordered) {
   expect_side(finding.second, "read_back", read, AccessMode::read);
   EXPECT_EQ(finding.second.stream, "b");
   expect_bytes(finding.second, 0, 12, 13);
-  EXPECT_EQ(finding.missing_edge, "s1@2 must come after s0@0");
-  expect_says(finding, at(raw));
+  EXPECT_EQ(finding.missing_edge, "s1@2 must come after raw work `change` put on s0 at " + at(raw));
+  EXPECT_TRUE(finding.first.raw);
+  EXPECT_FALSE(finding.second.raw);
   expect_says(finding, at(read));
-  expect_says(finding, "Missing: s1@2 must come after s0@0.");
+  expect_says(finding, "Missing: s1@2 must come after raw work `change` put on s0 at ");
   expect_says(finding, "Stream::touch or Stream::native");
 }
 
@@ -92,7 +95,8 @@ TEST(SimChecks, RawWorkBehindATaskIsUnordered) {
   ASSERT_TRUE(finding.two_sides);
   expect_side(finding.first, "fill", fill, AccessMode::write);
   EXPECT_EQ(finding.second.what, "raw work `change`");
-  EXPECT_EQ(finding.missing_edge, "s1@0 must come after s0@2");
+  EXPECT_EQ(finding.missing_edge,
+            "raw work `change` put on s1 at " + at(kChangeLine) + " must come after s0@2");
 }
 
 // A missing wait, where nobody put anything anywhere.
@@ -285,6 +289,19 @@ TEST(SimChecks, AHostFunctionMayWriteWhatItDeclaredOnly) {
   expect_bytes(finding.first, 0, 12, 13);
 }
 
+// One element too many: the bytes are nobody's, and lie behind somebody.
+TEST(SimChecks, AWriteBehindTheEndOfABufferIsSaidToBeOne) {
+  const Finding finding = only_finding({}, [&](ExploreRun& run) {
+    const Stream a = must(Stream::create(run.device()));
+    const auto words = must(a.upload(std::vector<std::uint32_t>(kCount)));
+    static_cast<void>(a.host("off", {updates(words)}, [memory = device_span(words)] {
+      memory.data()[kCount] = 0x01010101;
+    }));
+  });
+  EXPECT_EQ(finding.kind, FindingKind::undeclared_write);
+  expect_says(finding, "writes 4 bytes behind the end of b0, which it did not declare");
+}
+
 TEST(SimChecks, BytesThatTheHostWroteOutsideOfAViewAreFound) {
   const Finding finding = only_finding({}, [&](ExploreRun& run) {
     const Stream a = must(Stream::create(run.device()));
@@ -304,7 +321,7 @@ TEST(SimChecks, BytesThatTheHostWroteOutsideOfAViewAreFound) {
 template <class T>
 Finding leaves_one_out(std::uint64_t skipped) {
   return only_finding({}, [&](ExploreRun& run) {
-    const Stream a = must(Stream::create(run.device()));
+    const Stream a = must(Stream::create(run.device(), {.name = "a"}));
     const auto to = must(Array<T>::create(a, kCount));
     const auto most = kernel("most", [skipped](Cell i, Out<T> out) {
       if (i.x != skipped) out[i.x] = static_cast<T>(i.x);
@@ -320,6 +337,7 @@ TEST(SimChecks, AnElementThatAnOutLeavesIsFound) {
     EXPECT_EQ(words.first.what, "kernel `most`");
     expect_bytes(words.first, 0, 4 * skipped, 4 * skipped + 4);
     expect_says(words, fmt::format("leaves b0[{}, {}) as they were", 4 * skipped, 4 * skipped + 4));
+    expect_says(words, "kernel `most` (stream `a`, s0@1, checks_test.cpp:");
     const Finding bytes = leaves_one_out<std::uint8_t>(skipped);
     EXPECT_EQ(bytes.kind, FindingKind::broken_out);
     expect_bytes(bytes.first, 0, skipped, skipped + 1);
@@ -377,16 +395,20 @@ TEST(SimChecks, ATaskThatWaitsIsAHiddenWait) {
 }
 
 TEST(SimChecks, AWaitThatNothingEndsIsADeadlock) {
-  const Finding finding = only_finding({}, [](ExploreRun& run) {
+  std::uint32_t wait = 0;
+  const Finding finding = only_finding({}, [&wait](ExploreRun& run) {
     const Stream a = must(Stream::create(run.device()));
     const Timeline never = must(Timeline::create(run.device()));
+    wait = __LINE__ + 1;
     must(a.wait(never, 3));
     static_cast<void>(a.synchronize());
     must(never.signal(3));
   });
   EXPECT_EQ(finding.kind, FindingKind::deadlock);
   EXPECT_EQ(finding.message,
-            "The host waits for s0@1, and nothing can go on; s0@1 wait for 3 of a timeline at 0.");
+            fmt::format("Nothing can go on. The host waits ({}) for s0@1. s0@1 waits ({}) until "
+                        "timeline t0 reaches 3; it is at 0.",
+                        at(wait + 1), at(wait)));
 }
 
 TEST(SimChecks, ActorsThatWaitForEachOtherAreADeadlock) {
@@ -400,17 +422,24 @@ TEST(SimChecks, ActorsThatWaitForEachOtherAreADeadlock) {
     both->first = must(Timeline::create(run.device()));
     both->second = must(Timeline::create(run.device()));
   };
-  program.actors.emplace_back([both](ExploreRun&) {
+  std::uint32_t first = 0;
+  std::uint32_t second = 0;
+  program.actors.emplace_back([both, &first](ExploreRun&) {
+    first = __LINE__ + 1;
     if (both->second.wait(1)) must(both->first.signal(1));
   });
-  program.actors.emplace_back([both](ExploreRun&) {
+  program.actors.emplace_back([both, &second](ExploreRun&) {
+    second = __LINE__ + 1;
     if (both->first.wait(1)) must(both->second.signal(1));
   });
   program.after = [both](ExploreRun&) { *both = {}; };
   const Exploration found = must(explore({}, program));
   ASSERT_EQ(found.findings.size(), 1U) << found.report();
   EXPECT_EQ(found.findings[0].kind, FindingKind::deadlock);
-  expect_says(found.findings[0], "waits for 1 of a timeline at 0, and nothing can go on");
+  EXPECT_EQ(found.findings[0].message,
+            fmt::format("Nothing can go on. Actor h waits ({}) until timeline t0 reaches 1; it is "
+                        "at 0. Actor h1 waits ({}) until timeline t1 reaches 1; it is at 0.",
+                        at(first), at(second)));
 }
 
 TEST(SimChecks, ATaskThatCanNeverRunIsFound) {
@@ -424,7 +453,9 @@ TEST(SimChecks, ATaskThatCanNeverRunIsFound) {
   });
   EXPECT_EQ(finding.kind, FindingKind::never_ran);
   EXPECT_EQ(finding.message,
-            "The program is over, and s0@1 wait for 1 of a timeline at 0 can never run.");
+            fmt::format("The program is over, and s0@1 can never run: it waits ({}) until timeline "
+                        "t0 reaches 1; it is at 0.",
+                        at(wait)));
   EXPECT_EQ(finding.first.line, wait);
 }
 
@@ -439,16 +470,28 @@ TEST(SimChecks, HandlesThatAreKeptAreALeak) {
     EXPECT_EQ(finding.kind, FindingKind::leak);
     expect_says(finding, text);
   };
-  check([&](ExploreRun& run) { stream = must(Stream::create(run.device())); },
-        "leaves 1 streams and 0 buffers alive");
+  std::uint32_t line = __LINE__ + 1;
+  check([&](ExploreRun& run) { stream = must(Stream::create(run.device(), {.name = "out"})); },
+        fmt::format("leaves stream `out` (s0, {}) alive", at(line)));
   stream.reset();
+  line = __LINE__ + 3;
   check(
       [&](ExploreRun& run) {
         words = must(Words::create(must(Stream::create(run.device())), kCount));
       },
-      "leaves 0 streams and 1 buffers alive");
+      fmt::format("leaves b0 ({}) alive", at(line)));
   words.reset();
-  check([&](ExploreRun& run) { device = run.device(); }, "somebody holds a handle to it");
+  std::vector<Words> many;
+  check(
+      [&](ExploreRun& run) {
+        const Stream home = must(Stream::create(run.device()));
+        many.clear();
+        while (many.size() != 7) many.push_back(must(Words::create(home, kCount)));
+      },
+      " and 3 more alive");
+  many.clear();
+  check([&](ExploreRun& run) { device = run.device(); },
+        "leaves a device alive: somebody holds a Device, Event, Timeline or Future of it");
 }
 
 TEST(SimChecks, WhatIsGivenBackTwiceIsFound) {
