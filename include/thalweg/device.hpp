@@ -88,6 +88,16 @@ class [[nodiscard]] THALWEG_EXPORT Device {
   Result<void> synchronize(Deadline deadline = {},
                            std::source_location site = std::source_location::current()) const;
 
+  // Ends the device for everybody who has a handle to it: waits on the host until what is enqueued
+  // has passed, and gives cached memory back. From its beginning on new work, streams, buffers and
+  // views are refused with invalid_handle; handles may go as before. Past the deadline it gives up
+  // with a report: the device stays closed, and what has not passed keeps its memory until it does.
+  // A second call waits again.
+  // Errors: timeout, naming the streams with work left; wait_forbidden, where it would have to wait,
+  //         and nothing is closed.
+  Result<void> close(Deadline deadline = {},
+                     std::source_location site = std::source_location::current()) const;
+
   // Lets finished work give back what it holds. True when nothing is enqueued that has not passed.
   // Never waits.
   bool poll() const noexcept;
@@ -100,6 +110,11 @@ class [[nodiscard]] THALWEG_EXPORT Device {
   PriorityRange priority_range() const noexcept;
 
   Statistics statistics() const;
+
+  // The failures of this device's streams that some bytes carry, the oldest first. One goes when
+  // the last of its bytes is written, or belongs to nobody any more and all that was submitted by
+  // then has passed. Never waits.
+  std::vector<LivingFailure> failures() const;
 
   // Of device memory, and of the page-locked memory of uploads and HostArrays.
   MemoryUsage memory_usage() const;

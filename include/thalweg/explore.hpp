@@ -212,7 +212,8 @@ THALWEG_EXPORT std::string lanes_svg(const Trace& trace);
 //   other, compile                 the runtime gets by trying again gives no error: a refused alloc
 //                                  does when all that follow are refused too (alloc:n+).
 //   fence, never, slow             no call gives an error, and every task leaves the same bytes.
-//   run                            the future of that task gives the error, and nobody else.
+//   run                            the future of that task gives the error, and who reads what it
+//                                  should have written is told `unwritten`, with it as the root.
 //   lost                           every error is device_lost, and nothing waits.
 //
 // After each run: the device works, or says to every call that it is lost; nothing is leaked; all

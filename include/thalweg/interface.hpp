@@ -15,6 +15,7 @@
 
 #include "thalweg/base/access.hpp"
 #include "thalweg/base/clock.hpp"
+#include "thalweg/base/failure.hpp"
 #include "thalweg/base/memory_kind.hpp"
 #include "thalweg/base/native.hpp"
 #include "thalweg/base/priority.hpp"
@@ -150,6 +151,11 @@ class DeviceCore : public Counted {
   virtual bool poll() noexcept = 0;
   virtual std::uint64_t trim(std::uint64_t keep_bytes) noexcept = 0;
   virtual Statistics statistics() const = 0;
+  virtual Result<void> close(Deadline deadline, Site site) = 0;
+  virtual std::vector<LivingFailure> failures() const = 0;
+
+  // The program was given `error`, an `unwritten`: its failures are no news any more.
+  virtual void told(const Error& error) noexcept = 0;
   virtual MemoryUsage memory_usage(MemoryKind kind) const = 0;
   virtual WaitLedger wait_ledger() const = 0;
 

@@ -23,6 +23,7 @@ struct Statistics {
   std::uint64_t queues_created = 0;
   std::uint64_t queues_destroyed = 0;
   std::uint64_t tasks_failed = 0;
+  std::uint64_t tasks_skipped = 0;    // For they would have read bad bytes.
   std::uint64_t tasks_cancelled = 0;  // Stopped by a stop token before they began.
   std::uint64_t events_made = 0;      // Event objects made; the others were used again.
 

@@ -17,7 +17,7 @@
 
 namespace thalweg {
 
-enum class WaitReason : std::uint8_t { synchronize, event, future, timeline, map, room };
+enum class WaitReason : std::uint8_t { synchronize, event, future, timeline, map, room, close };
 
 // The name of the enumerator.
 THALWEG_EXPORT std::string_view name(WaitReason reason) noexcept;

@@ -23,6 +23,15 @@ PriorityRange Device::priority_range() const noexcept {
   return core_ ? core_->priority_range() : PriorityRange{};
 }
 
+Result<void> Device::close(Deadline deadline, std::source_location site) const {
+  if (!core_) return detail::no_handle("device", site);
+  return core_->close(deadline, site);
+}
+
+std::vector<LivingFailure> Device::failures() const {
+  return core_ ? core_->failures() : std::vector<LivingFailure>();
+}
+
 Statistics Device::statistics() const { return core_ ? core_->statistics() : Statistics{}; }
 
 MemoryUsage Device::memory_usage() const {

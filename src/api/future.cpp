@@ -13,8 +13,9 @@
 namespace thalweg::detail {
 
 FutureBase::~FutureBase() {
-  // Whoever stops a task knows.
-  if (!error_ || taken_ || error_->kind() == ErrorKind::cancelled) return;
+  if (!error_ || taken_) return;
+  // Whoever stops a task knows. Of bad bytes the failure that made them so is told.
+  if (error_->kind() == ErrorKind::cancelled || error_->kind() == ErrorKind::unwritten) return;
   const ExploredProgram* const program = ExploredProgram::here();
   if (program == nullptr || !program->fails_on_purpose()) to_error_sink(*error_);
 }
@@ -44,6 +45,7 @@ Result<void> FutureBase::wait(Deadline deadline, Site site) {
   THALWEG_TRY(device_->wait(point_, WaitReason::future, deadline, site));
   if (!error_) return {};
   taken_ = true;
+  if (error_->kind() == ErrorKind::unwritten) device_->told(*error_);
   return error_->site().line() == 0 ? error_->at(site) : *error_;
 }
 

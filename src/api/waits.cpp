@@ -18,6 +18,8 @@ std::string_view name(WaitReason reason) noexcept {
       return "room";
     case WaitReason::timeline:
       return "timeline";
+    case WaitReason::close:
+      return "close";
   }
   return "unknown";
 }

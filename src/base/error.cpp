@@ -7,10 +7,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <iterator>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "base/explored.hpp"
+#include "base/json.hpp"
+#include "thalweg/base/failure.hpp"
 #include "thalweg/base/result.hpp"
 
 namespace thalweg {
@@ -20,6 +24,11 @@ struct Error::Body {
   std::string message;
   std::source_location site;
   std::optional<Error> cause;
+  std::vector<FailureReport> failures;
+
+  Body(ErrorKind what, std::string text, std::source_location where)
+      : kind(what), message(std::move(text)), site(where) {}
+  Body(const Body&) = default;
 
   // Body by body: a long chain would need a deep stack.
   ~Body() {
@@ -92,7 +101,7 @@ std::string_view name(ErrorKind kind) noexcept {
 }
 
 Error::Error(ErrorKind kind, std::string message, std::source_location site)
-    : body_(std::make_shared<Body>(Body{kind, std::move(message), site, std::nullopt})) {}
+    : body_(std::make_shared<Body>(kind, std::move(message), site)) {}
 
 Error::Error(std::shared_ptr<const Body> body) noexcept : body_(std::move(body)) {}
 
@@ -117,34 +126,153 @@ const Error& Error::root() const noexcept {
   return *error;
 }
 
+std::span<const FailureReport> Error::failures() const noexcept {
+  return body_ ? std::span<const FailureReport>(body_->failures) : std::span<const FailureReport>();
+}
+
+// A copy, to be changed before anybody sees it.
+std::shared_ptr<Error::Body> Error::copied() const {
+  if (body_) return std::make_shared<Body>(*body_);
+  return std::make_shared<Body>(kind(), std::string(message()), site());
+}
+
 Error Error::with_context(std::string_view context) const {
-  std::optional<Error> inner;
-  if (const Error* next = cause()) inner = *next;
-  return Error(std::make_shared<Body>(
-      Body{kind(), fmt::format("{}: {}", context, message()), site(), std::move(inner)}));
+  const auto body = copied();
+  body->message = fmt::format("{}: {}", context, message());
+  return Error(body);
 }
 
 Error Error::at(std::source_location site) const {
-  std::optional<Error> inner;
-  if (const Error* next = cause()) inner = *next;
-  return Error(
-      std::make_shared<Body>(Body{kind(), std::string(message()), site, std::move(inner)}));
+  const auto body = copied();
+  body->site = site;
+  return Error(body);
 }
 
 Error Error::caused_by(const Error& root) const {
-  std::optional<Error> inner = root;
-  if (const Error* next = cause()) inner = next->caused_by(root);
-  return Error(
-      std::make_shared<Body>(Body{kind(), std::string(message()), site(), std::move(inner)}));
+  const auto body = copied();
+  body->cause = cause() != nullptr ? cause()->caused_by(root) : root;
+  return Error(body);
 }
+
+Error unwritten(std::vector<FailureReport> reports, std::source_location site) {
+  const FailureReport& first = reports.front();
+  const std::string others =
+      reports.size() == 1
+          ? ""
+          : fmt::format(", and others because of {} more failures", reports.size() - 1);
+  const auto body =
+      std::make_shared<Error::Body>(ErrorKind::unwritten,
+                                    fmt::format("{} bytes from byte {} were left unwritten{}.",
+                                                first.bytes.size_bytes, first.bytes.offset, others),
+                                    site);
+  body->cause = first.root;
+  body->failures = std::move(reports);
+  return Error(body);
+}
+
+// For people.
+
+namespace {
+
+std::string place(const std::source_location& site) {
+  return fmt::format("{}:{}", site.file_name(), site.line());
+}
+
+void write_way(std::string& text, const FailureReport& report) {
+  const auto out = std::back_inserter(text);
+  for (const SkippedTask& skipped : report.chain)
+    fmt::format_to(out, "\n  by way of {}{} [{}], skipped: {} bytes that it reads, from byte {} on",
+                   skipped.task,
+                   skipped.stream.empty() ? "" : fmt::format(" on stream `{}`", skipped.stream),
+                   place(skipped.site), skipped.input.size_bytes, skipped.input.offset);
+  if (report.chain_dropped != 0) fmt::format_to(out, "\n  by way of {} more", report.chain_dropped);
+}
+
+void write_failures(std::string& text, std::span<const FailureReport> reports) {
+  for (const FailureReport& report : reports) {
+    if (&report != reports.data())
+      fmt::format_to(std::back_inserter(text),
+                     "\n  and {} bytes from byte {}, because of {}: {} [{}]",
+                     report.bytes.size_bytes, report.bytes.offset, name(report.root.kind()),
+                     report.root.message(), place(report.root.site()));
+    write_way(text, report);
+  }
+}
+
+}  // namespace
 
 std::string Error::to_string() const {
   std::string text;
   for (const Error* error = this; error != nullptr; error = error->cause()) {
     if (error != this) text += "\n  caused by ";
-    text += fmt::format("{}: {} [{}:{}]", name(error->kind()), error->message(),
-                        error->site().file_name(), error->site().line());
+    text += fmt::format("{}: {} [{}]", name(error->kind()), error->message(), place(error->site()));
+    write_failures(text, error->failures());
   }
+  return text;
+}
+
+// For programs.
+
+namespace {
+
+void write_site(std::string& text, const std::source_location& site) {
+  fmt::format_to(std::back_inserter(text), "\"file\":{},\"line\":{}",
+                 detail::json_string(site.file_name()), site.line());
+}
+
+std::string bytes_json(const FailedBytes& bytes) {
+  return fmt::format("{{\"allocation\":{},\"offset\":{},\"size_bytes\":{}}}",
+                     bytes.allocation.value, bytes.offset, bytes.size_bytes);
+}
+
+void write_error(std::string& text, const Error& error);
+
+void write_report(std::string& text, const FailureReport& report) {
+  const auto out = std::back_inserter(text);
+  fmt::format_to(out, "{{\"failure\":{},\"bytes\":{},\"carriers\":{},\"skips\":{},\"root\":",
+                 report.failure.value, bytes_json(report.bytes), report.carriers, report.skips);
+  write_error(text, report.root);
+  text += ",\"chain\":[";
+  for (const SkippedTask& skipped : report.chain) {
+    if (&skipped != report.chain.data()) text += ',';
+    fmt::format_to(out, "{{\"task\":{},\"stream\":{},\"input\":{},",
+                   detail::json_string(skipped.task), detail::json_string(skipped.stream),
+                   bytes_json(skipped.input));
+    write_site(text, skipped.site);
+    text += '}';
+  }
+  fmt::format_to(out, "],\"chain_dropped\":{}}}", report.chain_dropped);
+}
+
+// Without the causes, which may be many.
+void write_open(std::string& text, const Error& error) {
+  fmt::format_to(std::back_inserter(text), "{{\"kind\":\"{}\",\"message\":{},", name(error.kind()),
+                 detail::json_string(error.message()));
+  write_site(text, error.site());
+  if (error.failures().empty()) return;
+  text += ",\"failures\":[";
+  for (const FailureReport& report : error.failures()) {
+    if (&report != error.failures().data()) text += ',';
+    write_report(text, report);
+  }
+  text += ']';
+}
+
+void write_error(std::string& text, const Error& error) {
+  std::size_t open = 0;
+  for (const Error* at = &error; at != nullptr; at = at->cause()) {
+    if (at != &error) text += ",\"cause\":";
+    write_open(text, *at);
+    ++open;
+  }
+  text.append(open, '}');
+}
+
+}  // namespace
+
+std::string Error::to_json() const {
+  std::string text;
+  write_error(text, *this);
   return text;
 }
 

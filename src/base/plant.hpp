@@ -34,6 +34,10 @@ enum class Bug : std::uint8_t {
   time_at_submit,            // A timed event notes when it was enqueued.
   block_lost_on_refusal,     // A block whose allocation is refused is not given back.
   refusal_elsewhere,         // A refused submission does not say at which call.
+  taint_not_shed,            // What a dropped buffer carries stays for good.
+  taint_by_address,          // Bad bytes are known by their address, whoever has them.
+  late_failure,              // A failure is entered when the next outcome is.
+  stop_taints_early,         // A task that will be stopped makes its outputs bad when submitted.
 };
 
 #if defined(THALWEG_TEST_HOOKS)

@@ -31,10 +31,20 @@ struct Refused {
   const Refusal& last() const noexcept { return *refusals.back(); }
 
   bool explains(const Error& error) const noexcept {
-    return same(error.site(), last().caller.site) &&
-           std::any_of(refusals.begin(), refusals.end(), [&error](const Refusal* refusal) {
-             return error.message().find(refusal->message) != std::string_view::npos;
-           });
+    return same(error.site(), last().caller.site) && is_in(error);
+  }
+
+  // Somebody reads what the task should have written.
+  bool left_unwritten(const Error& error) const noexcept {
+    return error.kind() == ErrorKind::unwritten && last().fault == FaultSite::run &&
+           is_in(error.root());
+  }
+
+ private:
+  bool is_in(const Error& error) const noexcept {
+    return std::any_of(refusals.begin(), refusals.end(), [&error](const Refusal* refusal) {
+      return error.message().find(refusal->message) != std::string_view::npos;
+    });
   }
 };
 
@@ -90,7 +100,10 @@ std::size_t check_errors(RunResult& run, const std::vector<Error>& usual, bool a
       return !call.told && call.explains(error);
     });
     if (by != calls.end()) by->told = true;
-    if (by != calls.end() || (device_lost && error.kind() == ErrorKind::device_lost) ||
+    const bool unwritten = std::any_of(calls.begin(), calls.end(), [&error](const Refused& call) {
+      return call.left_unwritten(error);
+    });
+    if (by != calls.end() || unwritten || (device_lost && error.kind() == ErrorKind::device_lost) ||
         (waits_in_vain && error.kind() == ErrorKind::wait_forbidden)) {
       ++explained;
     } else if (!is_usual(error, usual)) {

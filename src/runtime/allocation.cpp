@@ -9,6 +9,7 @@
 #include "base/plant.hpp"
 #include "runtime/after.hpp"
 #include "runtime/device.hpp"
+#include "runtime/failures.hpp"
 #include "thalweg/base/forked.hpp"
 
 namespace thalweg::runtime {
@@ -38,6 +39,14 @@ Allocation::Allocation(Ref<Device> device, Slot& home, const backend::Block& blo
   size_bytes = bytes;
   address = block.resource.address;
   resource = block.resource.object;
+  life = &Failures::instance().begin_life(id);
+  record = id;
+  if (plant::planted(plant::Bug::taint_by_address)) {
+    Failures::instance().end_life(*life, {});
+    life = nullptr;
+    record = Imports::record_of(0);
+    record_offset = address;
+  }
   record_.map.reset(bytes);
 }
 
@@ -53,6 +62,11 @@ Allocation::Allocation(Ref<Device> device, Ref<Import> import, std::uint64_t fir
   size_bytes = bytes;
   address = first;
   record_.map.reset(0);
+  if (!import_) return;
+  // All that is brought into one address space is one memory: its bytes are known by address.
+  const Imports::Space space = device_->address_space();
+  record = Imports::record_of(space);
+  record_offset = first;
 }
 
 thalweg::detail::DeviceCore& Allocation::device() const noexcept { return *device_; }
@@ -87,16 +101,16 @@ void Allocation::collect(const Access& access, order::PointSet& out,
 
 void Allocation::apply(const Access& access, order::Point point, const order::QueueTable& table) {
   if (import_) [[unlikely]] {
-    record().map.apply(in_record(access), point, table);
+    records().map.apply(in_record(access), point, table);
   } else {
     record_.map.apply(access, point, table);
   }
 }
 
 const OpenView* Allocation::open_against(const Access& access) {
-  const Record& record = this->record();
+  const Record& known = records();
   if (plant::planted(plant::Bug::views_unguarded)) return nullptr;
-  return record.views.empty() ? nullptr : record.against(in_record(access));
+  return known.views.empty() ? nullptr : known.against(in_record(access));
 }
 
 // The host.
@@ -115,7 +129,7 @@ Result<HostMapping> Allocation::map(std::uint64_t offset, std::uint64_t bytes, A
   auto* const first = reinterpret_cast<std::byte*>(address + offset);
   if (bytes == 0) return HostMapping{first, 0};
   device_->turn(site);
-  THALWEG_TRY(device_->alive(site));
+  THALWEG_TRY(device_->usable(site));
   const Access access{this, offset, bytes, 1, 0, mode};
   const std::uint64_t ticket = thalweg::detail::next_id();
   order::PointSet points;
@@ -138,11 +152,15 @@ Result<HostMapping> Allocation::map(std::uint64_t offset, std::uint64_t bytes, A
     // Known before: no other thread's task is refused for a view that cannot be.
     if (!points.empty()) THALWEG_TRY(device_->may_block(WaitReason::map, deadline, site));
     // From here on tasks are refused: a producer that never stops does not hold up the host.
-    record().views.push_back({ticket, in_record(access).offset, bytes, access.writes()});
+    records().views.push_back({ticket, in_record(access).offset, bytes, access.writes()});
   }
   if (Result<void> waited = device_->wait_all(points, WaitReason::map, deadline, site); !waited) {
-    unmap(ticket);
+    close(ticket);
     return std::move(waited).error();
+  }
+  if (std::optional<Error> bad = Failures::instance().read(backend::use_of(access), site)) {
+    close(ticket);
+    return *std::move(bad);
   }
   if (backend::Observer* const observer = device_->observer(); observer != nullptr) [[unlikely]]
     observer->view_opened(access, ticket, site);
@@ -155,8 +173,30 @@ void Allocation::unmap(std::uint64_t ticket) noexcept {
     observer->turn(Site::current());
     observer->view_closed(ticket);
   }
+  // Before tasks may use the bytes again.
+  if (Failures::instance().any().load(std::memory_order_acquire)) prove_written(ticket);
+  close(ticket);
+}
+
+void Allocation::close(std::uint64_t ticket) noexcept {
   const sync::Locked submission(Registry::instance().submission());
-  record().close(ticket);
+  records().close(ticket);
+}
+
+// What the host had to write is written.
+void Allocation::prove_written(std::uint64_t ticket) noexcept {
+  failure::Use use;
+  use.allocation = record;
+  use.life = life;
+  use.mode = AccessMode::write;
+  {
+    const sync::Locked submission(Registry::instance().submission());
+    const OpenView* const view = records().view(ticket);
+    if (view == nullptr || !view->writes) return;
+    use.offset = view->offset + (import_ ? import_->root().address() : 0);
+    use.row_bytes = view->size_bytes;
+  }
+  Failures::instance().prove({&use, 1});
 }
 
 // The end.
@@ -178,6 +218,12 @@ void Allocation::last_reference_gone() noexcept {
   if (shared) {
     const sync::Locked submission(registry.submission());
     record_.map.points(uses, registry.table());
+  }
+  if (life != nullptr) {
+    Failures& failures = Failures::instance();
+    failures.end_life(*life, uses);
+    if (failures.any().load(std::memory_order_acquire)) [[unlikely]]
+      failures.drop(record, uses);
   }
   if (plant::planted(plant::Bug::free_without_home_point))
     uses.remove_if([this](order::Point point) { return point.queue() == home_->index; });

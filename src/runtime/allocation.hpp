@@ -68,8 +68,10 @@ class alignas(64) Allocation final : public thalweg::detail::AllocationCore {
  private:
   void last_reference_gone() noexcept override;
   void end_import() noexcept;
+  void close(std::uint64_t ticket) noexcept;
+  void prove_written(std::uint64_t ticket) noexcept;
 
-  Record& record() noexcept { return import_ ? import_->root().record() : record_; }
+  Record& records() noexcept { return import_ ? import_->root().record() : record_; }
 
   // `access` as the record counts its bytes.
   Access in_record(const Access& access) noexcept;

@@ -39,9 +39,14 @@ Device::Device(std::unique_ptr<backend::Driver> driver, const OpenOptions& optio
       backend_(options.backend),
       name_(options.name.empty() ? options.backend : options.name),
       skip_passed_(options.skip_passed),
-      strict_events_(options.strict_events) {}
+      strict_events_(options.strict_events) {
+  if (observer_ != nullptr) Failures::instance().observe(id_, observer_);
+}
 
 Device::~Device() {
+  // What its memory carried is nobody's any more.
+  Failures::instance().collect();
+  if (observer_ != nullptr) Failures::instance().observe(id_, nullptr);
   events_.with([](Events& events) {
     for (Event* const event : events.free) delete event;
   });
@@ -50,7 +55,7 @@ Device::~Device() {
 Result<Ref<QueueCore>> Device::create_queue(const StreamOptions& options, Site site) {
   if (forked()) return forked_error(site);
   turn(site);
-  THALWEG_TRY(alive(site));
+  THALWEG_TRY(usable(site));
   const PriorityRange range = priority_range();
   if (!range.contains(options.priority))
     return Error(ErrorKind::invalid_argument,
@@ -67,7 +72,7 @@ Result<Ref<QueueCore>> Device::create_queue(const StreamOptions& options, Site s
 Result<Ref<QueueCore>> Device::adopt_queue(NativeHandle handle, Ownership ownership,
                                            const StreamOptions& options, Site site) {
   if (forked()) return forked_error(site);
-  THALWEG_TRY(alive(site));
+  THALWEG_TRY(usable(site));
   Ref<QueueCore> known = queues_.with([handle](const Queues& queues) {
     for (Queue* const queue : queues.live)
       if (queue->raw() == handle && queue->try_retain()) return Ref<QueueCore>::adopt(queue);
@@ -93,8 +98,10 @@ Result<Ref<QueueCore>> Device::make_queue(const StreamOptions& options, const Ma
   Result<Slot*> slot = registry.acquire_slot(skip_passed_);
   if (!slot) return std::move(slot).error().at(site);
   const Serial start{sync::queue_timeline((*slot)->index).value()};
-  const backend::StreamRequest request{options.priority, options.name, (*slot)->index, start, *slot,
-                                       &(*slot)->order};
+  (*slot)->outcomes.open(id_, options.name);
+  const backend::StreamRequest request{
+      options.priority, options.name,      (*slot)->index, start, *slot,
+      &(*slot)->order,  &(*slot)->outcomes};
   auto stream = make(request);
   // Streams that are gone, but for a thread that is about to let go of them, do not count.
   for (int turn = 0; !stream && turn != kTurnsForEnded && any_ended(); ++turn) {
@@ -137,7 +144,7 @@ void Device::forget(Queue& queue) noexcept {
 
 Result<Ref<EventCore>> Device::create_event(bool timed, Site site) {
   if (forked()) return forked_error(site);
-  THALWEG_TRY(alive(site));
+  THALWEG_TRY(usable(site));
   Event* const used = events_.with([](Events& events) -> Event* {
     if (events.free.empty()) {
       ++events.made;
@@ -168,7 +175,7 @@ void Device::recycle(Event* event) noexcept {
 Result<Ref<AllocationCore>> Device::adopt_memory(void* memory, std::uint64_t size_bytes,
                                                  UniqueFunction& deleter, Site site) {
   if (forked()) return forked_error(site);
-  THALWEG_TRY(alive(site));
+  THALWEG_TRY(usable(site));
   const auto address = reinterpret_cast<std::uint64_t>(memory);
   std::uint64_t end = 0;
   if (size_bytes != 0 && memory == nullptr)
@@ -200,7 +207,7 @@ Result<Ref<AllocationCore>> Device::adopt_memory(void* memory, std::uint64_t siz
 
 Result<Ref<TimelineCore>> Device::create_timeline(std::uint64_t value, Site site) {
   if (forked()) return forked_error(site);
-  THALWEG_TRY(alive(site));
+  THALWEG_TRY(usable(site));
   return Ref<TimelineCore>(make_ref<Timeline>(Ref<Device>::share(this), value));
 }
 
@@ -231,15 +238,71 @@ Result<void> Device::wait(order::Point point, WaitReason reason, Deadline deadli
   // A future knows itself how its task ended, which may have been before the loss.
   const bool says_itself = reason == WaitReason::future;
   if (!says_itself) THALWEG_TRY(alive(site));
+  THALWEG_TRY(wait_passed(point, reason, deadline, site));
+  return says_itself ? Result<void>() : alive(site);
+}
+
+Result<void> Device::wait_passed(order::Point point, WaitReason reason, Deadline deadline,
+                                 Site site) {
   if (runtime::passed(point)) return {};
-  THALWEG_TRY(blocked(reason, deadline, site, [&]() -> Result<void> {
+  return blocked(reason, deadline, site, [&]() -> Result<void> {
     if (auto waited = driver_->wait(point, deadline)) return *std::move(waited);
     if (sync::wait_until(sync::queue_timeline(point.queue()), point.serial().value, deadline,
                          *clock_))
       return {};
     return Error(ErrorKind::timeout, "The deadline came before the work was done.");
-  }));
-  return says_itself ? Result<void>() : alive(site);
+  });
+}
+
+// The end.
+
+Error Device::closed_error(Site site) const {
+  return Error(ErrorKind::invalid_handle, fmt::format("Device `{}` is closed.", name_), site);
+}
+
+// Whoever came before the flag was set is waited for; that may be more than once, for a submission
+// may be on its way.
+Result<void> Device::close(Deadline deadline, Site site) {
+  if (forked()) return forked_error(site);
+  if (NoWaitScope::active() && !work_left(nullptr).empty())
+    return may_block(WaitReason::close, deadline, site);
+  closed_.store(true, std::memory_order_relaxed);
+  const std::optional<sync::Moment> end = sync::end_of(deadline, *clock_);
+  turn(site);
+  for (order::PointSet left = work_left(nullptr); !left.empty(); left = work_left(nullptr)) {
+    for (const order::Point point : left) {
+      Deadline within;
+      if (end) within = Deadline(end->time - clock_->now());
+      Result<void> waited = wait_passed(point, WaitReason::close, within, site);
+      if (waited) continue;
+      if (waited.error().kind() != ErrorKind::timeout) return waited;
+      std::string streams;
+      static_cast<void>(work_left(&streams));
+      return Error(ErrorKind::timeout,
+                   fmt::format("Device `{}` is closed with work left on {}.", name_, streams),
+                   site);
+    }
+  }
+  static_cast<void>(poll());
+  static_cast<void>(trim(0));
+  return {};
+}
+
+// The ends of the queues with something that has not passed, and, in words, how much.
+order::PointSet Device::work_left(std::string* words) const {
+  return queues_.with([words](const Queues& queues) {
+    order::PointSet ends;
+    for (const Queue* const queue : queues.live) {
+      const order::Point end = queue->end();
+      if (runtime::passed(end)) continue;
+      ends.add(end);
+      if (words == nullptr) continue;
+      const std::uint64_t left = end.serial().value - sync::queue_timeline(end.queue()).value();
+      *words += fmt::format("{}stream `{}` ({} task{})", words->empty() ? "" : ", ", queue->name(),
+                            left, left == 1 ? "" : "s");
+    }
+    return ends;
+  });
 }
 
 Result<void> Device::synchronize(Deadline deadline, Site site) {
@@ -292,6 +355,7 @@ void Device::on_passed(order::Point point, UniqueFunction function) {
 bool Device::poll() noexcept {
   if (forked()) return true;
   turn({});
+  Failures::instance().collect();
   // Destroyed last, without a lock: callables of the program are among it.
   backend::Items freed;
   return queues_.with([&freed](Queues& queues) {
@@ -334,6 +398,13 @@ MemoryUsage Device::memory_usage(MemoryKind kind) const {
   return usage;
 }
 
+std::vector<LivingFailure> Device::failures() const {
+  if (forked()) return {};
+  turn(Site::current());
+  Failures::instance().collect();
+  return Failures::instance().living(id_);
+}
+
 Statistics Device::statistics() const {
   if (forked()) return {};
   Statistics sum = queues_.with([](const Queues& queues) {
@@ -344,6 +415,7 @@ Statistics Device::statistics() const {
   const backend::DriverCounters counters = driver_->counters();
   sum.futex_wakes = counters.futex_wakes;
   sum.tasks_failed = counters.tasks_failed;
+  sum.tasks_skipped = counters.tasks_skipped;
   sum.tasks_cancelled = counters.tasks_cancelled;
   sum.events_made = events_.with([](const Events& events) { return events.made; });
   sum.busy_any_ns = counters.busy_any_ns;

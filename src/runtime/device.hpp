@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
@@ -51,6 +52,9 @@ class Device final : public thalweg::detail::DeviceCore {
   bool poll() noexcept override;
   std::uint64_t trim(std::uint64_t keep_bytes) noexcept override;
   Statistics statistics() const override;
+  Result<void> close(Deadline deadline, Site site) override;
+  std::vector<LivingFailure> failures() const override;
+  void told(const Error& error) noexcept override { Failures::instance().told(error); }
   MemoryUsage memory_usage(MemoryKind kind) const override;
   WaitLedger wait_ledger() const override {
     return thalweg::detail::forked() ? WaitLedger() : ledger_.records();
@@ -82,7 +86,13 @@ class Device final : public thalweg::detail::DeviceCore {
 
   const Clock& clock() const noexcept { return *clock_; }
 
+  Error closed_error(Site site) const;
+
   bool lost() const noexcept { return loss_ != nullptr && loss_->happened(); }
+
+  // Whether close() was called. Memory ordering: relaxed; a submission on another thread comes
+  // before or after it, and close() waits for what comes before.
+  bool closed() const noexcept { return closed_.load(std::memory_order_relaxed); }
 
   // Refuses with device_lost, and with the cause, once the device is lost. What is submitted is
   // refused by the backend.
@@ -90,6 +100,13 @@ class Device final : public thalweg::detail::DeviceCore {
     if (!lost()) [[likely]]
       return {};
     return lost_error(site);
+  }
+
+  // The same, and with invalid_handle once it is closed: of what begins something new.
+  Result<void> usable(Site site) const {
+    if (closed()) [[unlikely]]
+      return closed_error(site);
+    return alive(site);
   }
 
   // Null, but for a simulated device.
@@ -156,6 +173,8 @@ class Device final : public thalweg::detail::DeviceCore {
                                                      const MakeStream& make, Site site);
   bool any_ended() const;
   Error lost_error(Site site) const;
+  Result<void> wait_passed(order::Point point, WaitReason reason, Deadline deadline, Site site);
+  order::PointSet work_left(std::string* words) const;
 
   const std::shared_ptr<const Clock> clock_;  // First: the driver may use it to its end.
   const std::unique_ptr<backend::Driver> driver_;
@@ -166,6 +185,7 @@ class Device final : public thalweg::detail::DeviceCore {
   const bool skip_passed_;
   const bool strict_events_;
   const DeviceId id_ = make_id<DeviceId>();
+  std::atomic<bool> closed_{false};
 
   Ledger ledger_;
   mutable sync::Mutex memory_{sync::Rank::memory};

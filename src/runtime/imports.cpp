@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/plant.hpp"
+#include "runtime/failures.hpp"
 #include "runtime/registry.hpp"
 
 namespace thalweg::runtime {
@@ -100,29 +101,50 @@ Imports::Ranges::iterator Imports::find(Ranges& ranges, Space space, std::uint64
                                                                               : ranges.end();
 }
 
-void Imports::erase_if_over(Ranges& ranges, Ranges::iterator range) {
-  if (range == ranges.end() || range->second.users != 0) return;
+// Gives back the import that nobody uses any more.
+Ref<Import> Imports::erase_if_over(Ranges& ranges, Ranges::iterator range) {
+  if (range == ranges.end() || range->second.users != 0) return {};
   Registry& registry = Registry::instance();
-  Import& import = *range->second.import;
+  Ref<Import> import = range->second.import;
   {
     const sync::Locked submission(registry.submission());
-    if (!import.points(registry.table()).empty()) return;
-    import.past_.clear();  // They point back to it.
+    if (!import->points(registry.table()).empty()) return {};
+    import->past_.clear();  // They point back to it.
   }
   ranges.erase(range);
+  return import;
+}
+
+// Whoever brings the bytes again starts clean.
+void Imports::forget_failures(Space space, const Ref<Import>& erased) {
+  if (!erased) return;
+  failure::Use all;
+  all.allocation = record_of(space);
+  all.offset = erased->address();
+  all.row_bytes = erased->end() - erased->address();
+  all.mode = AccessMode::write;
+  Failures::instance().forget(all);
+}
+
+AllocationId Imports::record_of(Space space) noexcept {
+  // Ids of devices are none of allocations.
+  static const AllocationId of_host = make_id<AllocationId>();
+  return space == 0 ? of_host : AllocationId{space};
 }
 
 void Imports::drop(Space space, Import& import) {
   if (plant::planted(plant::Bug::imports_apart)) return;
-  ranges_.with([&](Ranges& ranges) {
+  forget_failures(space, ranges_.with([&](Ranges& ranges) {
     const auto range = find(ranges, space, import.address());
     --range->second.users;
-    erase_if_over(ranges, range);
-  });
+    return erase_if_over(ranges, range);
+  }));
 }
 
 void Imports::sweep(Space space, std::uint64_t address) {
-  ranges_.with([&](Ranges& ranges) { erase_if_over(ranges, find(ranges, space, address)); });
+  forget_failures(space, ranges_.with([&](Ranges& ranges) {
+    return erase_if_over(ranges, find(ranges, space, address));
+  }));
 }
 
 std::size_t Imports::ranges() const {

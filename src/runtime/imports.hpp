@@ -65,6 +65,9 @@ class Imports {
   // Imports of one space share it when their bytes do.
   using Space = std::uint64_t;
 
+  // What the bytes of a space are known by when something fails, with addresses for offsets.
+  static AllocationId record_of(Space space) noexcept;
+
   // One more user of the range. REQUIRES: it has bytes, and no overflow.
   Ref<Import> add(Space space, std::uint64_t address, std::uint64_t size_bytes);
 
@@ -86,7 +89,8 @@ class Imports {
   using Ranges = std::map<std::pair<Space, std::uint64_t>, Range>;
 
   static Ranges::iterator find(Ranges& ranges, Space space, std::uint64_t address);
-  static void erase_if_over(Ranges& ranges, Ranges::iterator range);
+  static Ref<Import> erase_if_over(Ranges& ranges, Ranges::iterator range);
+  static void forget_failures(Space space, const Ref<Import>& erased);
 
   sync::Guarded<Ranges> ranges_{sync::Rank::registry};
 };

@@ -171,6 +171,11 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
                                       std::uint64_t room) {
   order::QueueOrder& order = slot_.order;
   const Serial serial{order.last().value + 1};
+  if (plant::planted(plant::Bug::stop_taints_early) && task.stop != nullptr &&
+      task.stop->stop_requested())
+    for (const Access& access : task.accesses)
+      if (const failure::Use use = backend::use_of(access); use.writes())
+        slot_.outcomes.failed(Error(ErrorKind::cancelled, "Planted."), {&use, 1}, true);
   if (Result<void> accepted = stream_->submit(task, serial); !accepted) [[unlikely]]
     return std::move(accepted).error();
   order.take();
@@ -191,6 +196,8 @@ Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive)
   if (forked()) [[unlikely]]
     return forked_error(task.site);
   device_->turn(task.site);
+  if (device_->closed()) [[unlikely]]
+    return device_->closed_error(task.site);
   const Place place = place_of(task);
   if (place == Place::nowhere) [[unlikely]]
     return misuse(task);
@@ -329,6 +336,8 @@ Result<order::Point> Queue::upload_copy(neutral::Task& task) {
   const std::uint64_t bytes = to.row_bytes * to.rows;
   if (bytes == 0) return submit(task, {});
   device_->turn(task.site);
+  if (device_->closed()) [[unlikely]]
+    return device_->closed_error(task.site);
   if (limited_) {
     // Before memory is taken for it; and what former uploads no longer need goes first.
     backend::Items freed;
@@ -398,7 +407,7 @@ Result<void> Queue::record(EventCore& event, Site site) {
                              record.owner().name(), device_->name()),
                  site);
   device_->turn(site);
-  THALWEG_TRY(device_->alive(site));
+  THALWEG_TRY(device_->usable(site));
   Ref<neutral::Stamp> time;
   if (record.timed()) time = make_ref<neutral::Stamp>();
   {
@@ -450,7 +459,7 @@ Result<void> Queue::wait_event(const EventCore& event, Site site) {
                     device_->name()),
         site);
   device_->turn(site);
-  THALWEG_TRY(device_->alive(site));
+  THALWEG_TRY(device_->usable(site));
   const sync::Locked submission(Registry::instance().submission());
   if (Result<void> waited = wait_point(record.latest()); !waited)
     return std::move(waited).error().at(site);
@@ -465,7 +474,7 @@ Result<void> Queue::wait_queue(const QueueCore& other, Site site) {
   auto& source = const_cast<Queue&>(static_cast<const Queue&>(other));
   THALWEG_TRY(waitable(source.owner(), "a stream", site));
   device_->turn(site);
-  THALWEG_TRY(device_->alive(site));
+  THALWEG_TRY(device_->usable(site));
   Result<order::Point> point = source.tail();
   if (!point) return std::move(point).error().at(site);
   const sync::Locked submission(Registry::instance().submission());
@@ -499,6 +508,8 @@ Result<void> Queue::timeline_task(neutral::TaskKind kind, TimelineCore& timeline
     return forked_error(site);
   THALWEG_TRY(waitable(static_cast<Device&>(timeline.device()), "a timeline", site));
   device_->turn(site);
+  if (device_->closed()) [[unlikely]]
+    return device_->closed_error(site);
   if (kind == neutral::TaskKind::signal) THALWEG_TRY(check_signal(timeline, value, site));
   neutral::Task task;
   task.kind = kind;
@@ -587,7 +598,7 @@ Result<Ref<AllocationCore>> Queue::allocate(MemoryKind kind, std::uint64_t size_
   if (forked()) [[unlikely]]
     return forked_error(site);
   device_->turn(site);
-  THALWEG_TRY(device_->alive(site));
+  THALWEG_TRY(device_->usable(site));
   backend::Block block;
   const bool host = kind == MemoryKind::host;
   if (size_bytes == 0) {

@@ -65,6 +65,12 @@ class Queue final : public thalweg::detail::QueueCore {
   // enqueued has passed.
   bool poll(backend::Items& freed);
 
+  // The end of what the program enqueued.
+  order::Point end() const {
+    const sync::Locked queue(slot_.lock);
+    return program_end();
+  }
+
   // No handle is left and all its work has passed: it is about to go.
   bool ended() const;
 

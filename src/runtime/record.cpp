@@ -15,6 +15,12 @@ const OpenView* Record::against(const Access& access) const noexcept {
   return clash == views.end() ? nullptr : &*clash;
 }
 
+const OpenView* Record::view(std::uint64_t ticket) const noexcept {
+  const auto found = std::find_if(views.begin(), views.end(),
+                                  [ticket](const OpenView& view) { return view.ticket == ticket; });
+  return found == views.end() ? nullptr : &*found;
+}
+
 void Record::close(std::uint64_t ticket) noexcept {
   std::erase_if(views, [ticket](const OpenView& view) { return view.ticket == ticket; });
 }

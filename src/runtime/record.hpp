@@ -26,6 +26,9 @@ struct Record {
   // The view that forbids `access`; null when there is none.
   const OpenView* against(const Access& access) const noexcept;
 
+  // Null when there is none.
+  const OpenView* view(std::uint64_t ticket) const noexcept;
+
   void close(std::uint64_t ticket) noexcept;
 };
 

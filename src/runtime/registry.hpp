@@ -21,6 +21,7 @@
 #include <memory>
 #include <vector>
 
+#include "runtime/failures.hpp"
 #include "runtime/kernel_uses.hpp"
 #include "sync/lock.hpp"
 #include "sync/timeline.hpp"
@@ -46,8 +47,9 @@ struct alignas(64) Slot final : backend::Progress {
 
   const order::QueueIndex index;
   sync::SpinLock lock{sync::Rank::queue};
-  order::QueueOrder order;                  // Guarded as queue_order.hpp says.
-  KernelUses kernels;                       // Guarded by the lock.
+  order::QueueOrder order;  // Guarded as queue_order.hpp says.
+  KernelUses kernels;       // Guarded by the lock.
+  StreamOutcomes outcomes;
   backend::DriverStream* stream = nullptr;  // Guarded by both locks; null when nobody has the slot.
 };
 

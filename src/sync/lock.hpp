@@ -30,6 +30,7 @@ enum class Rank : unsigned char {
   waiters,     // The list of those who wait for a timeline.
   workers,     // The lists of a worker pool.
   ledger,      // Counters of waits.
+  failures,    // The bytes that are bad.
   leaf,        // A backend's own: nothing is locked under it.
 };
 

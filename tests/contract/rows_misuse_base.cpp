@@ -258,6 +258,19 @@ MISUSE_TABLE(errors) {
       entry(
           named("Error::to_string"), [](E e) { return text(e.to_string().empty()); }, "false",
           "false"),
+      entry(
+          named("Error::failures"), [](E e) { return text(e.failures().empty()); }, "true", "true"),
+      entry(
+          named("Error::to_json"), [](E e) { return text(e.to_json().empty()); }, "false", "false"),
+      answering(
+          "unwritten",
+          [](Hands&) {
+            std::vector<FailureReport> reports{
+                {FailureId{1}, Error(ErrorKind::timeout, "The root."), {}, 0, 0, {}, 0}};
+            return refusal(Result<void>(unwritten(std::move(reports))));
+          },
+          "unwritten")
+          .unseen("The runtime makes it, of reports that it has."),
       answering(
           "name(ErrorKind)", [](Hands&) { return std::string(name(ErrorKind::internal)); },
           "internal")

@@ -107,6 +107,27 @@ MISUSE_TABLE(devices) {
                         })})
           .inside("wait_forbidden")
           .blocked([](Hands& h) { return refusal(h.device.synchronize(h.deadline)); }),
+      // Of a device of its own: the others go on with theirs.
+      refusing("Device::close",
+               [](Hands&) {
+                 const Result<Device> own = Device::open("cpu?workers=1");
+                 return own ? refusal(own->close(kLimit)) : refusal(own);
+               })
+          .with({misuse("a default device", "invalid_handle",
+                        [](Hands&) { return refusal(Device().close()); }),
+                 misuse("a moved-from device", "invalid_handle",
+                        [](Hands& h) {
+                          h.device_left.emplace(std::move(h.device));
+                          return refusal(h.device.close());
+                        }),
+                 misuse("a deadline before now", "none",
+                        [](Hands&) {
+                          return refusal(need(Device::open("cpu?workers=1"))
+                                             .close(std::chrono::nanoseconds::min()));
+                        })}),
+      entry(
+          named("Device::failures"), [](D d) { return text(d.failures().empty()); }, "true",
+          "true"),
       entry(
           named("Device::poll"),
           [](D d) {

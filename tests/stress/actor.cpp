@@ -171,10 +171,18 @@ void Actor::finish() {
 
 // What a thread knows.
 
+// Bytes that a stopped task, or one that throws, left unwritten.
+bool Actor::is_unwritten(const Error& error) {
+  const ErrorKind root = error.root().kind();
+  return error.kind() == ErrorKind::unwritten &&
+         (root == ErrorKind::cancelled || root == ErrorKind::task_failed);
+}
+
 template <class T>
 bool Actor::took(const Result<T>& result, Kinds allowed) const {
   if (result) return true;
   const ErrorKind kind = result.error().kind();
+  if (is_unwritten(result.error())) return false;
   if (std::find(allowed.begin(), allowed.end(), kind) == allowed.end())
     fail(result.error().to_string());
   return false;
@@ -227,8 +235,8 @@ Deadline Actor::some_deadline() {
 template <class Change>
 void Actor::change(const Chosen& chosen, const Part& part, bool defines, const Change& change) {
   Own& own = *part.own;
-  if (chosen.stop == Stop::before) return;
-  if (chosen.stop == Stop::perhaps) {
+  // What a stopped task does not write is bad, and so is what is made of it.
+  if (chosen.stop != Stop::never) {
     own.known = own.known && part.count == 0;
     return;
   }
@@ -1027,7 +1035,7 @@ void Actor::take(Read read, Deadline deadline) {
     return;
   }
   if (read.stoppable && !took(values, {ErrorKind::cancelled})) return;
-  took(values);
+  if (!took(values)) return require(!read.known, "Bytes that were written are said not to be.");
   require(!read.known || read.expected == *values, "What is read is not what was written.");
 }
 
@@ -1039,6 +1047,7 @@ void Actor::take(Sent& sent, Deadline deadline) {
   if (kind == ErrorKind::timeout && sent.future.valid()) return;
   const bool expected = (kind == ErrorKind::task_failed && sent.throws) ||
                         (kind == ErrorKind::cancelled && sent.stoppable) ||
+                        is_unwritten(ended.error()) ||
                         (kind == ErrorKind::invalid_argument && sent.uses_common);
   if (!expected) fail(ended.error().to_string());
 }

@@ -142,9 +142,11 @@ class Actor {
   void take_read();
   void take_sent();
 
-  // `false` when the call was refused with one of `allowed`; fails with another one.
+  // `false` when the call was refused with one of `allowed`, or asks for what was left unwritten;
+  // fails with another one.
   template <class T>
   bool took(const Result<T>& result, Kinds allowed = {}) const;
+  static bool is_unwritten(const Error& error);
   void require(bool condition, std::string_view what) const;
   [[noreturn]] void fail(std::string_view what) const;
 

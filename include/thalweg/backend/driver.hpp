@@ -33,6 +33,7 @@ struct DriverCounters {
   std::uint64_t futex_wakes = 0;
   std::uint64_t tasks_failed = 0;
   std::uint64_t tasks_cancelled = 0;
+  std::uint64_t tasks_skipped = 0;
   std::uint64_t busy_any_ns = 0;
   std::uint64_t busy_sum_ns = 0;
 };

@@ -47,6 +47,9 @@ class Observer {
   virtual void timeline_raised(const neutral::Timeline& timeline, std::uint64_t from,
                                std::uint64_t to, Site site) noexcept = 0;
 
+  // A failure of a task of this device is forgotten, and nobody was told of it.
+  virtual void unheard(const Error& error) noexcept = 0;
+
   // The last handle to `timeline` went: its address may be another one's. May be called by a task.
   virtual void timeline_dropped(const neutral::Timeline& timeline) noexcept = 0;
 

@@ -28,6 +28,8 @@ class Progress {
   ~Progress() = default;
 };
 
+class Outcomes;  // thalweg/backend/outcomes.hpp
+
 // What the runtime says about a stream it wants. The references outlive the stream.
 struct StreamRequest {
   int priority = 0;  // Within the backend's range.
@@ -36,6 +38,7 @@ struct StreamRequest {
   Serial start;                 // The first task has the serial after this one.
   Progress* progress = nullptr;
   const order::QueueOrder* order = nullptr;
+  Outcomes* outcomes = nullptr;  // What becomes of its tasks.
 };
 
 // `create(request)` leaves nothing behind when it fails.

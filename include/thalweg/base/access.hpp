@@ -13,6 +13,7 @@
 
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 
@@ -27,6 +28,17 @@ enum class AccessMode : std::uint8_t {
   token,       // Orders like read_write, and touches no byte.
 };
 
+// Says for ever whether an allocation is still there: lives are used again and never freed. Written
+// by the runtime alone.
+struct AllocationLife {
+  std::atomic<std::uint64_t> id{0};  // Of the allocation that has it; 0 between two.
+
+  // Memory ordering: acquire; pairs with the release when the last handle goes.
+  bool is_of(AllocationId allocation) const noexcept {
+    return id.load(std::memory_order_acquire) == allocation.value;
+  }
+};
+
 // What a backend sees of an allocation. The runtime owns it and derives from it.
 struct Allocation {
   AllocationId id;
@@ -37,6 +49,13 @@ struct Allocation {
 
   // The backend's own object for the bytes (a cl_mem, say); null where the address is enough.
   void* resource = nullptr;
+
+  // Whose bytes these are when something fails: `record` has byte 0 of this at `record_offset`, and
+  // `life` says whether it is still there (null: for ever). Memory that the program brought shares
+  // a record with all that may overlap it. No record: the bytes take no part.
+  AllocationId record;
+  std::uint64_t record_offset = 0;
+  const AllocationLife* life = nullptr;
 };
 
 struct Access {

@@ -14,8 +14,10 @@
 #include <cstdint>
 #include <memory>
 #include <source_location>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "thalweg/base/export.hpp"
 
@@ -53,6 +55,12 @@ enum class ErrorKind : std::uint8_t {
 // The name of the enumerator.
 THALWEG_EXPORT std::string_view name(ErrorKind kind) noexcept;
 
+class Error;
+
+// thalweg/base/failure.hpp
+struct FailureReport;
+THALWEG_EXPORT Error unwritten(std::vector<FailureReport> reports, std::source_location site);
+
 class [[nodiscard]] THALWEG_EXPORT Error {
  public:
   Error(ErrorKind kind, std::string message,
@@ -70,6 +78,10 @@ class [[nodiscard]] THALWEG_EXPORT Error {
   // The last error of the chain of causes; *this when there is none.
   const Error& root() const noexcept;
 
+  // Of an `unwritten`: each failure among the bytes that were asked for, once, in the order in
+  // which they are met. Empty for other kinds. Valid as long as this error or a copy of it.
+  std::span<const FailureReport> failures() const noexcept;
+
   // The same error with `context` put before its message: "upload of 12 bytes: ...".
   Error with_context(std::string_view context) const;
 
@@ -79,13 +91,21 @@ class [[nodiscard]] THALWEG_EXPORT Error {
   // The same error with `cause` at the end of its chain.
   Error caused_by(const Error& cause) const;
 
-  // For people: kind, message, call site, then each cause on a line of its own.
+  // For people: kind, message, call site, then for each failure what was skipped on the way, and
+  // each cause on a line of its own.
   std::string to_string() const;
+
+  // One JSON object: kind, message, file, line, and where there are any, failures and cause. Bytes
+  // that are no UTF-8 are replaced.
+  std::string to_json() const;
 
   struct Body;
 
  private:
+  friend Error unwritten(std::vector<FailureReport> reports, std::source_location site);
+
   explicit Error(std::shared_ptr<const Body> body) noexcept;
+  std::shared_ptr<Body> copied() const;
 
   std::shared_ptr<const Body> body_;  // Null only after a move.
 };

@@ -62,7 +62,7 @@ Result<Stream> Factory::create(const backend::StreamRequest& request) {
         fmt::format("A cpu device has at most {} streams at a time.", Workers::kQueuesMax));
   }
   const int level = request.priority - Workers::kPriorities.greatest;
-  queue->open(shared_->workers, request.index, place, level, request.start);
+  queue->open(shared_->workers, *request.outcomes, request.index, place, level, request.start);
   queue->timeline().set_owner(queue);
   return Stream(*shared_, *queue, *request.order);
 }

@@ -2,7 +2,11 @@
 
 #include "backends/cpu/kernel.hpp"
 
+#include <fmt/format.h>
+
+#include <cctype>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <string>
 #include <utility>
@@ -68,40 +72,63 @@ std::optional<Error> run_signal(const TimelineBody& signal) {
   return backend::signal_refused(signal.value, signal.timeline->value(), signal.site);
 }
 
-// Ends a task that nobody wants any more. Where its call stands is not kept for every kind.
-[[gnu::cold]] Error stop(Slot& slot) {
+// Who a task is, for reports.
+struct Words {
   std::string_view what = "A task";
   std::string name;
   std::source_location site;
-  const auto is_kernel = [&](const auto& kernel) {
-    what = "Kernel";
-    name = kernel.code->name();
-    site = kernel.site;
-  };
-  if (slot.kind == SlotKind::kernel) {
-    is_kernel(*body_of<KernelBody>(slot));
-  } else if (slot.kind == SlotKind::indirect) {
-    is_kernel(*body_of<IndirectBody>(slot));
-  } else if (slot.kind == SlotKind::host) {
-    auto* const host = body_of<HostBody>(slot);
-    what = what_of(*host);
-    name.assign(host->name, host->name_bytes);
-    site = host->site;
-    host->~HostBody();
+
+  // As in the middle of a sentence.
+  std::string text() const {
+    std::string words(what);
+    words[0] = static_cast<char>(std::tolower(static_cast<unsigned char>(words[0])));
+    return name.empty() ? words : fmt::format("{} `{}`", words, name);
   }
-  return backend::stopped(what, name, site);
+};
+
+[[gnu::cold]] Words words_of(Slot& slot) {
+  switch (slot.kind) {
+    case SlotKind::fill:
+      return {"Fill", "", body_of<FillBody>(slot)->site};
+    case SlotKind::copy:
+      return {"Copy", "", body_of<CopyBody>(slot)->site};
+    case SlotKind::kernel: {
+      const KernelBody& kernel = *body_of<KernelBody>(slot);
+      return {"Kernel", std::string(kernel.code->name()), kernel.site};
+    }
+    case SlotKind::indirect: {
+      const IndirectBody& kernel = *body_of<IndirectBody>(slot);
+      return {"Kernel", std::string(kernel.code->name()), kernel.site};
+    }
+    case SlotKind::host: {
+      const HostBody& host = *body_of<HostBody>(slot);
+      return {what_of(host), std::string(host.name, host.name_bytes), host.site};
+    }
+    default:
+      return {};
+  }
 }
 
-}  // namespace
-
-void execute(Slot& slot, bool stopped, Workers& workers) noexcept {
-  const Workers::Busy busy(workers);
-  if (stopped) [[unlikely]] {
-    const Error error = stop(slot);
-    workers.count_cancelled();
-    if (slot.completion != nullptr) slot.completion->complete(&error);
-    return;
+// Why a task is not run; null: it is. Bad bytes come first: a stop is read when its turn has come.
+std::optional<Error> held_back(Slot& slot, bool stopped, Workers& workers,
+                               backend::Outcomes& outcomes) {
+  const std::span<const failure::Use> uses = uses_of(slot);
+  if (!stopped && !outcomes.any_bad()) [[likely]]
+    return std::nullopt;
+  const Words words = words_of(slot);
+  if (std::optional<Error> bad = outcomes.starts(uses, words.text(), words.site)) {
+    workers.count_skipped();
+    return bad;
   }
+  if (!stopped) return std::nullopt;
+  workers.count_cancelled();
+  Error error = backend::stopped(words.what, words.name, words.site);
+  outcomes.failed(error, uses, true);
+  return error;
+}
+
+// Does what the task is for, and destroys the body.
+std::optional<Error> run(Slot& slot, Workers& workers) {
   std::optional<Error> error;
   switch (slot.kind) {
     case SlotKind::fill:
@@ -145,10 +172,29 @@ void execute(Slot& slot, bool stopped, Workers& workers) noexcept {
     default:
       break;
   }
+  return error;
+}
+
+}  // namespace
+
+void execute(Slot& slot, bool stopped, Workers& workers, backend::Outcomes& outcomes) noexcept {
+  const Workers::Busy busy(workers);
+  std::optional<Error> error = held_back(slot, stopped, workers, outcomes);
   if (error) [[unlikely]] {
-    workers.count_failure();
-    if (slot.completion == nullptr) thalweg::detail::to_error_sink(*error);
+    if (slot.kind == SlotKind::host) body_of<HostBody>(slot)->~HostBody();
+  } else {
+    error = run(slot, workers);
+    if (error) [[unlikely]] {
+      workers.count_failure();
+      const bool told = slot.completion != nullptr;
+      if (!outcomes.failed(*error, uses_of(slot), told) && !told)
+        thalweg::detail::to_error_sink(*error);
+    } else {
+      outcomes.succeeded(uses_of(slot));
+    }
   }
+  if (slot.uses == kUsesElsewhere) [[unlikely]]
+    std::launder(reinterpret_cast<UsesElsewhere*>(uses_address(slot)))->~UsesElsewhere();
   if (slot.completion != nullptr) slot.completion->complete(error ? &*error : nullptr);
 }
 

@@ -56,10 +56,48 @@ std::byte* bytes_of(const Access& access) noexcept {
   return reinterpret_cast<std::byte*>(access.address());
 }
 
-void write_copy(Slot& slot, std::byte* to, std::uint64_t to_pitch, const std::byte* from,
-                std::uint64_t from_pitch, const Access& shape) noexcept {
+// Where the uses lie, and how many bytes the whole is.
+struct Layout {
+  std::size_t uses = 0;
+  std::size_t uses_at = 0;
+  std::size_t bytes = 0;
+};
+
+Layout layout_of(const neutral::Task& task) noexcept {
+  Layout layout;
+  layout.bytes = body_bytes(task);
+  for (const Access& access : task.accesses)
+    if (backend::has_outcome(access)) ++layout.uses;
+  if (layout.uses == 0) return layout;
+  layout.uses_at = (layout.bytes + alignof(failure::Use) - 1) & ~(alignof(failure::Use) - 1);
+  layout.bytes = layout.uses_at + (layout.uses > kUsesMax ? sizeof(UsesElsewhere)
+                                                          : layout.uses * sizeof(failure::Use));
+  return layout;
+}
+
+void write_uses(Slot& slot, const neutral::Task& task, const Layout& layout) {
+  slot.uses = layout.uses > kUsesMax ? kUsesElsewhere : static_cast<std::uint8_t>(layout.uses);
+  slot.uses_at = static_cast<std::uint16_t>(layout.uses_at);
+  if (layout.uses == 0) return;
+  if (layout.uses > kUsesMax) [[unlikely]] {
+    auto* const elsewhere = new (uses_address(slot)) UsesElsewhere;
+    for (const Access& access : task.accesses)
+      if (backend::has_outcome(access)) elsewhere->all.push_back(backend::use_of(access));
+    return;
+  }
+  std::byte* to = uses_address(slot);
+  for (const Access& access : task.accesses) {
+    if (!backend::has_outcome(access)) continue;
+    new (to) failure::Use(backend::use_of(access));
+    to += sizeof(failure::Use);
+  }
+}
+
+void write_copy(Slot& slot, std::source_location site, std::byte* to, std::uint64_t to_pitch,
+                const std::byte* from, std::uint64_t from_pitch, const Access& shape) noexcept {
   slot.kind = SlotKind::copy;
-  new (body_address(slot)) CopyBody{to, from, shape.row_bytes, shape.rows, to_pitch, from_pitch};
+  new (body_address(slot))
+      CopyBody{site, to, from, shape.row_bytes, shape.rows, to_pitch, from_pitch};
 }
 
 // A few words: a call of memcpy costs more. The size is a multiple of 8.
@@ -80,25 +118,27 @@ void write_body(Slot& slot, const neutral::Task& task,
     case neutral::TaskKind::fill: {
       const Access& to = task.accesses[0];
       slot.kind = SlotKind::fill;
-      new (body_address(slot)) FillBody{
-          bytes_of(to),      to.row_bytes, to.rows, to.pitch, {task.pattern[0], task.pattern[1]},
-          task.pattern_bytes};
+      new (body_address(slot))
+          FillBody{task.site,         bytes_of(to), to.row_bytes,
+                   to.rows,           to.pitch,     {task.pattern[0], task.pattern[1]},
+                   task.pattern_bytes};
       break;
     }
     case neutral::TaskKind::copy: {
       const Access& to = task.accesses[0];
       const Access& from = task.accesses[1];
-      write_copy(slot, bytes_of(to), to.pitch, bytes_of(from), from.pitch, to);
+      write_copy(slot, task.site, bytes_of(to), to.pitch, bytes_of(from), from.pitch, to);
       break;
     }
     case neutral::TaskKind::upload: {
       const Access& to = task.accesses[0];
-      write_copy(slot, bytes_of(to), to.pitch, task.host_source, task.host_pitch, to);
+      write_copy(slot, task.site, bytes_of(to), to.pitch, task.host_source, task.host_pitch, to);
       break;
     }
     case neutral::TaskKind::read_back: {
       const Access& from = task.accesses[0];
-      write_copy(slot, task.host_target, task.host_pitch, bytes_of(from), from.pitch, from);
+      write_copy(slot, task.site, task.host_target, task.host_pitch, bytes_of(from), from.pitch,
+                 from);
       break;
     }
     case neutral::TaskKind::kernel: {
@@ -182,9 +222,10 @@ void Queue::release(Queue* queue) noexcept {
   });
 }
 
-void Queue::open(Workers& workers, order::QueueIndex index, std::uint32_t place, int level,
-                 Serial start) noexcept {
+void Queue::open(Workers& workers, backend::Outcomes& outcomes, order::QueueIndex index,
+                 std::uint32_t place, int level, Serial start) noexcept {
   workers_ = &workers;
+  outcomes_ = &outcomes;
   place_ = place;
   level_ = level;
   native_id_ = static_cast<std::uintptr_t>(thalweg::detail::next_id());
@@ -238,6 +279,7 @@ Slot* Queue::append_slot(std::size_t extra) noexcept {
   }
   slot->extra = static_cast<std::uint8_t>(extra);
   slot->guarded = false;
+  slot->uses = 0;
   slot->completion = nullptr;
   return slot;
 }
@@ -267,12 +309,13 @@ Result<void> Queue::append(const neutral::Task& task, Serial serial) {
   if (guard != nullptr && plant::planted(plant::Bug::stop_at_submit) &&
       !task.stop->stop_requested())
     write_guard(*guard, {});
-  Slot* const slot = task.stop != nullptr && guard == nullptr
-                         ? nullptr
-                         : append_slot(extra_slots(body_bytes(task)));
+  const Layout layout = layout_of(task);
+  Slot* const slot =
+      task.stop != nullptr && guard == nullptr ? nullptr : append_slot(extra_slots(layout.bytes));
   if (slot == nullptr) [[unlikely]]
     return Error(ErrorKind::out_of_memory, "The system has no memory for a stream's tasks.");
   write_body(*slot, task, *workers_);
+  write_uses(*slot, task, layout);
   slot->guarded = guard != nullptr;
   if (task.completion != nullptr) {
     task.completion->retain();
@@ -442,7 +485,7 @@ Queue::End Queue::finish(Slot& slot, std::uint64_t serial) noexcept {
   }
   neutral::Completion* const completion = slot.completion;
   const bool stopped = slot.guarded && std::exchange(stop_, {}).stop_requested();
-  execute(slot, stopped, *workers_);
+  execute(slot, stopped, *workers_, *outcomes_);
   head_ += 1 + std::size_t{slot.extra};
   timeline().advance(serial);
   // Late: it may free memory, which nobody should wait for.

@@ -35,6 +35,7 @@
 
 #include "backends/cpu/slot.hpp"
 #include "sync/timeline.hpp"
+#include "thalweg/backend/outcomes.hpp"
 #include "thalweg/base/result.hpp"
 #include "thalweg/order/point.hpp"
 
@@ -70,8 +71,8 @@ class Queue : private TimelineWaiter {
   static void release(Queue* queue) noexcept;
 
   // Starts using it. REQUIRES: acquired, not opened.
-  void open(Workers& workers, order::QueueIndex index, std::uint32_t place, int level,
-            Serial start) noexcept;
+  void open(Workers& workers, backend::Outcomes& outcomes, order::QueueIndex index,
+            std::uint32_t place, int level, Serial start) noexcept;
 
   // Enqueues a task with its serial and all waits owed.
   // Errors: out_of_memory; then nothing has happened but waits already placed.
@@ -158,6 +159,7 @@ class Queue : private TimelineWaiter {
 
   // Constant while open.
   Workers* workers_ = nullptr;
+  backend::Outcomes* outcomes_ = nullptr;
   std::uint32_t place_ = 0;
   int level_ = 0;
   std::uintptr_t native_id_ = 0;

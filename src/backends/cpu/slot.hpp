@@ -16,10 +16,13 @@
 #include <cstdint>
 #include <new>
 #include <source_location>
+#include <span>
 #include <stop_token>
 #include <string_view>
+#include <vector>
 
 #include "thalweg/base/task.hpp"
+#include "thalweg/failure/error_graph.hpp"
 #include "thalweg/order/point.hpp"
 
 namespace thalweg::cpu {
@@ -42,8 +45,10 @@ enum class SlotKind : std::uint8_t {
 
 struct alignas(64) Slot {
   SlotKind kind;
-  std::uint8_t extra;  // Slots that follow with the rest of the body.
-  bool guarded;        // A guard was before it.
+  std::uint8_t extra;     // Slots that follow with the rest of the body.
+  bool guarded;           // A guard was before it.
+  std::uint8_t uses;      // What it reads and writes; kUsesElsewhere: see UsesElsewhere.
+  std::uint16_t uses_at;  // Bytes behind the beginning of the body.
   order::Point waits[2];
   neutral::Completion* completion;  // Owned reference, or null.
   std::byte body[32];
@@ -69,7 +74,16 @@ constexpr std::size_t extra_slots(std::size_t bytes) noexcept {
              : (bytes - sizeof(Slot::body) + sizeof(Slot) - 1) / sizeof(Slot);
 }
 
+// Uses that a slot has room for. More of them are kept elsewhere.
+inline constexpr std::size_t kUsesMax = 32;
+inline constexpr std::uint8_t kUsesElsewhere = 255;
+
+struct UsesElsewhere {
+  std::vector<failure::Use> all;
+};
+
 struct FillBody {
+  std::source_location site;
   std::byte* to;
   std::uint64_t row_bytes;
   std::uint64_t rows;
@@ -79,6 +93,7 @@ struct FillBody {
 };
 
 struct CopyBody {
+  std::source_location site;
   std::byte* to;
   const std::byte* from;
   std::uint64_t row_bytes;
@@ -134,6 +149,16 @@ inline std::byte* body_address(Slot& slot) noexcept {
 template <class Body>
 Body* body_of(Slot& slot) noexcept {
   return std::launder(reinterpret_cast<Body*>(body_address(slot)));
+}
+
+inline std::byte* uses_address(Slot& slot) noexcept { return body_address(slot) + slot.uses_at; }
+
+// What the task reads and writes.
+inline std::span<const failure::Use> uses_of(Slot& slot) noexcept {
+  if (slot.uses == 0) return {};
+  if (slot.uses == kUsesElsewhere) [[unlikely]]
+    return std::launder(reinterpret_cast<UsesElsewhere*>(uses_address(slot)))->all;
+  return {std::launder(reinterpret_cast<failure::Use*>(uses_address(slot))), slot.uses};
 }
 
 }  // namespace thalweg::cpu

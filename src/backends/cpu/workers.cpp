@@ -67,6 +67,7 @@ Result<Workers*> Workers::start(const WorkerOptions& options, const Clock& clock
   workers->futex_wakes_.store(0);
   workers->failures_.store(0);
   workers->cancelled_.store(0);
+  workers->skipped_.store(0);
   workers->busy_.with([](BusyTime& busy) { busy = {}; });
   workers->free_places_.with([](std::vector<std::uint32_t>& places) {
     places.clear();
@@ -494,6 +495,7 @@ backend::DriverCounters Workers::counters() const noexcept {
   counters.futex_wakes = futex_wakes_.load(std::memory_order_relaxed);
   counters.tasks_failed = failures_.load(std::memory_order_relaxed);
   counters.tasks_cancelled = cancelled_.load(std::memory_order_relaxed);
+  counters.tasks_skipped = skipped_.load(std::memory_order_relaxed);
   busy_.with([&](const BusyTime& time) {
     counters.busy_any_ns = static_cast<std::uint64_t>(time.any.count());
     counters.busy_sum_ns = static_cast<std::uint64_t>(time.sum.count());

@@ -85,6 +85,7 @@ class Workers {
   }
 
   void count_failure() noexcept { failures_.fetch_add(1, std::memory_order_relaxed); }
+  void count_skipped() noexcept { skipped_.fetch_add(1, std::memory_order_relaxed); }
   void count_cancelled() noexcept { cancelled_.fetch_add(1, std::memory_order_relaxed); }
 
   // The device's.
@@ -208,6 +209,7 @@ class Workers {
   std::atomic<std::uint64_t> futex_wakes_{0};
   std::atomic<std::uint64_t> failures_{0};
   std::atomic<std::uint64_t> cancelled_{0};
+  std::atomic<std::uint64_t> skipped_{0};
   mutable sync::Guarded<BusyTime, sync::SpinLock> busy_{sync::Rank::ledger};
 
   Workers* next_free_ = nullptr;

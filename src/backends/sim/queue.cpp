@@ -13,6 +13,7 @@ void Op::clear() noexcept {
   user.reset();
   raw = false;
   accesses.clear();
+  uses.clear();
   waits_left = 0;
   waits.clear();
   dependents.clear();
@@ -42,6 +43,7 @@ Queue::Queue(World& world, const backend::StreamRequest& request, std::size_t sl
       name_(request.name),
       start_(request.start.value),
       progress_(request.progress),
+      outcomes_(request.outcomes),
       native_id_(static_cast<std::uintptr_t>(thalweg::detail::next_id())) {
   state.enqueued = position;
   state.done = position;

@@ -24,6 +24,7 @@
 #include "backends/sim/effects.hpp"
 #include "backends/sim/shadow.hpp"
 #include "sync/timeline.hpp"
+#include "thalweg/backend/outcomes.hpp"
 #include "thalweg/backend/stream_factory.hpp"
 #include "thalweg/base/fifo.hpp"
 #include "thalweg/base/task.hpp"
@@ -63,6 +64,7 @@ struct Op {
   std::uint64_t order = 0;  // The number of its submission in the world.
   std::uint16_t actor = 0;  // Who submitted it.
   std::vector<OpAccess> accesses;
+  std::vector<failure::Use> uses;
 
   // Waits: what is not done yet, who waits for this one, and queues of other worlds.
   std::uint32_t waits_left = 0;
@@ -131,6 +133,7 @@ class Queue final : public PassWatch {
   int priority() const noexcept { return priority_; }
   const std::string& name() const noexcept { return name_; }
   std::uintptr_t native_id() const noexcept { return native_id_; }
+  backend::Outcomes& outcomes() const noexcept { return *outcomes_; }
   backend::Progress& progress() const noexcept { return *progress_; }
   sync::Timeline& timeline() const noexcept { return sync::queue_timeline(index_); }
 
@@ -205,6 +208,7 @@ class Queue final : public PassWatch {
   const std::string name_;
   const std::uint64_t start_;
   backend::Progress* const progress_;
+  backend::Outcomes* const outcomes_;
   const std::uintptr_t native_id_;
 };
 

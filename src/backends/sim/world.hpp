@@ -210,8 +210,6 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
 
   // Of whoever runs tasks.
   std::uint64_t now_ns() const noexcept;
-  void count_failed() noexcept { failed_.fetch_add(1, std::memory_order_relaxed); }
-  void count_cancelled() noexcept { cancelled_.fetch_add(1, std::memory_order_relaxed); }
   backend::DriverCounters counters() const noexcept;
 
   // Observer.
@@ -227,6 +225,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
                        Site site) noexcept override;
   void timeline_dropped(const neutral::Timeline& timeline) noexcept override;
   void call_later(UniqueFunction function) noexcept override;
+  void unheard(const Error& error) noexcept override { nobody_heard(error, nullptr); }
 
   // The queue that runs native work on this thread now; null when none does.
   static Queue* running_native() noexcept;
@@ -322,7 +321,12 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   void begin(Queue& queue, Op& op);
   void check_accesses(Op& op);
   void finish(Queue& queue, Op& op);
-  void pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock);
+  template <class F>
+  auto unlocked(Op& op, Lock& lock, F&& function);
+  std::optional<Error> bad_input(const Queue& queue, Op& op, Lock& lock);
+  bool settle(const Queue& queue, Op& op, const std::optional<Error>& error, Lock& lock);
+  void pass(Queue& queue, Op& op, std::optional<Error>& error, bool carried, Lock& lock);
+  void count_end(ErrorKind kind) noexcept;
   void note_effects(const Queue& queue, const Op& op);
   void note_bytes(Bytes bytes, bool written);
   void note_use(const neutral::Timeline& timeline, std::uint64_t from, std::uint64_t to,
@@ -332,7 +336,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   Raised& raised(const neutral::Timeline& timeline);
   std::uint64_t count(FaultSite site) noexcept;
   void note_output(const Op& op);
-  void unheard(const Error& error, const Op& op);
+  void nobody_heard(const Error& error, const User* user);
   void release(Op* op) noexcept;
   void swap_lists(Stock& stock) noexcept;
   void take_stock();
@@ -479,6 +483,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
 
   std::atomic<std::uint64_t> failed_{0};
   std::atomic<std::uint64_t> cancelled_{0};
+  std::atomic<std::uint64_t> skipped_{0};
 };
 
 // The actor whose thread this is; 0 for others.

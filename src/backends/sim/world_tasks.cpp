@@ -179,6 +179,7 @@ void World::copy_task(Op& op, const neutral::Task& task) {
                            access.row_bytes == 0 ? 0 : access.rows, access.pitch, access.mode,
                            known != allocations_.end() ? access.allocation->id.value : 0,
                            access.offset});
+    if (backend::has_outcome(access)) op.uses.push_back(backend::use_of(access));
   }
   if (task.kind == Kind::fill) {
     op.pattern[0] = task.pattern[0];
@@ -477,7 +478,9 @@ void World::run_op(Queue& queue, Lock& lock) {
   host_step_ = false;
   if (noting_) note_effects(queue, op);
   begin(queue, op);
-  std::optional<Error> error = failure_of(op);
+  std::optional<Error> error = bad_input(queue, op, lock);
+  const bool skipped = error.has_value();
+  if (!error) error = failure_of(op);
   // Of what has failed, too: who comes behind it relies on its place in the order.
   if (!loss_.happened()) {
     if (op.opaque()) compare_memory(op, true);
@@ -494,7 +497,41 @@ void World::run_op(Queue& queue, Lock& lock) {
     if (!options_.explored) tell_others(op, lock);
   }
   running_ = std::this_thread::get_id();
-  pass(queue, op, error, lock);
+  const bool carried = !skipped && settle(queue, op, error, lock);
+  pass(queue, op, error, skipped || carried, lock);
+}
+
+// The failure graph has a lock of its own, and tells the program of what is forgotten in it.
+template <class F>
+auto World::unlocked(Op& op, Lock& lock, F&& function) {
+  running_ = std::this_thread::get_id();
+  running_op_ = &op;
+  lock.unlock();
+  auto result = [&] {
+    const NoWaitScope no_wait;
+    return function();
+  }();
+  lock.lock();
+  running_op_ = nullptr;
+  return result;
+}
+
+// A task that reads bad bytes does not run.
+std::optional<Error> World::bad_input(const Queue& queue, Op& op, Lock& lock) {
+  backend::Outcomes& outcomes = queue.outcomes();
+  if (loss_.happened() || op.uses.empty() || !outcomes.any_bad()) return std::nullopt;
+  return unlocked(op, lock, [&] { return outcomes.starts(op.uses, op.user->what, op.user->site); });
+}
+
+// Before the task is over for anybody. True when bytes carry its failure.
+bool World::settle(const Queue& queue, Op& op, const std::optional<Error>& error, Lock& lock) {
+  backend::Outcomes& outcomes = queue.outcomes();
+  if (op.uses.empty() || (!error && !outcomes.any_bad())) return false;
+  return unlocked(op, lock, [&] {
+    if (error) return outcomes.failed(*error, op.uses, op.completion.get() != nullptr);
+    outcomes.succeeded(op.uses);
+    return false;
+  });
 }
 
 // Why the task does not run, when it does not.
@@ -528,7 +565,7 @@ void World::finish(Queue& queue, Op& op) {
 }
 
 // Tells everybody that the task is over. The queue may be gone behind it.
-void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) {
+void World::pass(Queue& queue, Op& op, std::optional<Error>& error, bool carried, Lock& lock) {
   const bool last = op.kind == Kind::last;
   queue.state.knows = op.knows;
   queue.state.pending.pop_front();
@@ -579,8 +616,9 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
     const NoWaitScope no_wait;
     to_sink(reports);
     if (error) {
-      error->kind() == ErrorKind::cancelled ? count_cancelled() : count_failed();
-      if (completion == nullptr && error->kind() != ErrorKind::cancelled) unheard(*error, op);
+      count_end(error->kind());
+      if (completion == nullptr && !carried && error->kind() != ErrorKind::cancelled)
+        nobody_heard(*error, op.user.get());
     }
     if (!last && completion != nullptr) completion->complete(error ? &*error : nullptr);
     if (counted) progress.passed(Serial{serial});
@@ -596,16 +634,27 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) 
 }
 
 // A failure that no future takes. Explored, only one that nobody asked for is worth a word.
-void World::unheard(const Error& error, const Op& op) {
+void World::nobody_heard(const Error& error, const User* user) {
   if (!options_.explored) return thalweg::detail::to_error_sink(error);
   if (options_.faults.refused() != 0) return;
   Finding finding;
   finding.kind = FindingKind::error;
-  finding.first.what = op.user->what;
-  finding.first.lane = op.user->lane;
-  finding.first.serial = op.user->serial;
+  if (user != nullptr) {
+    finding.first.what = user->what;
+    finding.first.lane = user->lane;
+    finding.first.serial = user->serial;
+  }
+  finding.first.file = file_name(error.site().file_name());
+  finding.first.line = error.site().line();
   finding.message = error.message();
   report(std::move(finding));
+}
+
+void World::count_end(ErrorKind kind) noexcept {
+  std::atomic<std::uint64_t>& count = kind == ErrorKind::cancelled   ? cancelled_
+                                      : kind == ErrorKind::unwritten ? skipped_
+                                                                     : failed_;
+  count.fetch_add(1, std::memory_order_relaxed);
 }
 
 void World::note_output(const Op& op) {
@@ -648,6 +697,7 @@ backend::DriverCounters World::counters() const noexcept {
   backend::DriverCounters counters;
   counters.tasks_failed = failed_.load(std::memory_order_relaxed);
   counters.tasks_cancelled = cancelled_.load(std::memory_order_relaxed);
+  counters.tasks_skipped = skipped_.load(std::memory_order_relaxed);
   return counters;
 }
 

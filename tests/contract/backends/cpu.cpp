@@ -14,8 +14,7 @@ namespace {
     .open = [](const std::string& name) { return runtime::open_driver(name); },
     .exceptions = {{"S10", "There is no capture yet."},
                    {"S11", "The cpu has no default stream."},
-                   {"S12", "The cpu has no current context."},
-                   {"S19Data", "Failures do not travel with the data yet."}},
+                   {"S12", "The cpu has no current context."}},
 });
 
 }  // namespace

@@ -17,7 +17,6 @@ namespace {
                    {"S10", "There is no capture yet."},
                    {"S11", "A simulated device has no default stream."},
                    {"S12", "A simulated device has no current context."},
-                   {"S19Data", "Failures do not travel with the data yet."},
                    {"G9Drop", "Whatever runs, runs inside a call, which holds a handle."}},
 });
 

@@ -38,7 +38,6 @@ Result<runtime::OpenedDriver> open_tiny(const std::string&) {
                    {"S11", "Tiny has no default stream."},
                    {"S12", "Tiny has no current context."},
                    {"S17", "Tiny has no priorities: it looks at its streams in turn."},
-                   {"S19Data", "Failures do not travel with the data yet."},
                    {"S22", "Nothing tells a tiny device that work of another one has passed."},
                    {"S30", "Tiny is for programs of one thread."},
                    {"T2Threads", "Tiny is for programs of one thread."},

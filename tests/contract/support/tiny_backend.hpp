@@ -31,6 +31,7 @@
 #include <utility>
 #include <vector>
 
+#include "thalweg/backend/outcomes.hpp"
 #include "thalweg/base/log.hpp"
 #include "thalweg/runtime/open.hpp"
 #include "thalweg/thalweg.hpp"
@@ -119,10 +120,13 @@ struct TinyQueue : TimelineWaiter {
     Ref<neutral::Completion> completion;
     std::stop_token stop;
     std::source_location site;
+    std::string name;
+    std::vector<failure::Use> uses;
   };
   TinyMachine* machine;
   order::QueueIndex index;
   backend::Progress* progress;
+  backend::Outcomes* outcomes;
   std::uint64_t published;
   std::deque<Entry> pending;
   std::vector<Wait> owed;
@@ -179,7 +183,7 @@ struct TinyMachine : std::enable_shared_from_this<TinyMachine> {
       end(queue, entry);
       return false;
     }
-    execute(*queue.machine, entry);
+    execute(queue, entry);
     pass(queue, entry.serial);
     return true;
   }
@@ -204,23 +208,39 @@ struct TinyMachine : std::enable_shared_from_this<TinyMachine> {
 
   // Whoever stops a task knows: the sink hears of failures only. All that is the program's runs
   // where waits are forbidden, the end of its function and the sink too: the task has not passed.
-  static void execute(TinyMachine& machine, TinyQueue::Entry& entry) {
+  // A task that reads bad bytes is not run; one that fails makes bad what it should have written.
+  static void execute(TinyQueue& queue, TinyQueue::Entry& entry) {
     const NoWaitScope no_wait;
-    std::optional<Error> error;
-    if (entry.stop.stop_requested()) {
-      error =
-          Error(ErrorKind::cancelled, "Tiny was told to stop before the task's turn.", entry.site);
-      ++machine.counters.tasks_cancelled;
+    backend::Outcomes& outcomes = *queue.outcomes;
+    bool carried = false;
+    std::optional<Error> error = outcomes.starts(entry.uses, entry.name, entry.site);
+    if (error) {
+      ++queue.machine->counters.tasks_skipped;
+      carried = true;
     } else {
-      error = outcome(entry);
-      if (error) ++machine.counters.tasks_failed;
+      error = run_or_stop(*queue.machine, entry);
+      if (error)
+        carried = outcomes.failed(*error, entry.uses, static_cast<bool>(entry.completion));
+      else
+        outcomes.succeeded(entry.uses);
     }
     entry.body = nullptr;
     if (entry.completion) {
       entry.completion->complete(error ? &*error : nullptr);
-    } else if (error && error->kind() != ErrorKind::cancelled) {
+    } else if (error && !carried && error->kind() != ErrorKind::cancelled) {
       detail::to_error_sink(*error);
     }
+  }
+
+  static std::optional<Error> run_or_stop(TinyMachine& machine, TinyQueue::Entry& entry) {
+    if (entry.stop.stop_requested()) {
+      ++machine.counters.tasks_cancelled;
+      return Error(ErrorKind::cancelled, "Tiny was told to stop before the task's turn.",
+                   entry.site);
+    }
+    std::optional<Error> error = outcome(entry);
+    if (error) ++machine.counters.tasks_failed;
+    return error;
   }
 
   static std::optional<Error> outcome(const TinyQueue::Entry& entry) {
@@ -307,6 +327,7 @@ class TinyFactory {
     queue->machine = machine_;
     queue->index = request.index;
     queue->progress = request.progress;
+    queue->outcomes = request.outcomes;
     queue->published = request.start.value;
     tiny_passed(request.index) = request.start.value;
     machine_->control->indices.push_back(request.index);
@@ -348,7 +369,9 @@ class TinyBackend {
     ++control.submits;
     TinyQueue::Entry entry{
         task.kind, serial.value, body(task), std::exchange(queue.owed, {}), {}, 0,
-        {},        {},           task.site};
+        {},        {},           task.site,  std::string(task.name),        {}};
+    for (const Access& access : task.accesses)
+      if (backend::has_outcome(access)) entry.uses.push_back(backend::use_of(access));
     if (task.kind == neutral::TaskKind::wait) {
       entry.timeline = Ref<neutral::Timeline>::share(task.timeline);
       entry.timeline_value = task.value;

@@ -142,7 +142,8 @@ TEST_F(Tiny, WaitsForTimelines) {
   must(done.get());
 }
 
-// Failures travel as they do elsewhere: to the future, or to the error sink when nobody holds one.
+// Failures travel as they do elsewhere: to the future, to who reads the bytes, or to the error sink
+// when nobody does.
 TEST_F(Tiny, ReportsWhatTasksThrow) {
   const Stream s = must(Stream::create(device));
   auto failed = s.host("f", {}, [] { throw std::runtime_error("broken"); });
@@ -150,11 +151,17 @@ TEST_F(Tiny, ReportsWhatTasksThrow) {
   std::vector<std::string> sunk;
   set_error_sink([&sunk](const Error& error) { sunk.emplace_back(error.message()); });
   static_cast<void>(s.host("f", {}, [] { throw std::runtime_error("unheard"); }));
-  const auto v = must(Array<int>::create(s, 1));
-  must(s.launch(kernel("k", [](Cell, std::span<int>) { throw std::runtime_error("kernel"); }), 1,
-                v));
+  {
+    const auto v = must(Array<int>::create(s, 1));
+    must(s.launch(kernel("k", [](Cell, std::span<int>) { throw std::runtime_error("kernel"); }), 1,
+                  v));
+    EXPECT_EQ(s.read(v).get().error().root().message(), "kernel");
+    must(s.launch(kernel("k", [](Cell, std::span<int>) { throw std::runtime_error("lost"); }), 1,
+                  must(Array<int>::create(s, 1))));
+  }
+  static_cast<void>(device.poll());
   set_error_sink({});
-  EXPECT_EQ(sunk, (std::vector<std::string>{"unheard", "kernel"}));
+  EXPECT_EQ(sunk, (std::vector<std::string>{"unheard", "lost"}));
 }
 
 // Every handle goes while work is in flight; it runs later, and the device goes after it.

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Device::close: the blocking end of a device.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/gate.hpp"
+#include "support/refusal.hpp"
+#include "thalweg/thalweg.hpp"
+
+namespace thalweg::test {
+namespace {
+
+using namespace std::chrono_literals;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using Numbers = Array<std::uint32_t>;
+
+class Close : public testing::TestWithParam<const char*> {
+ protected:
+  const Device device_ = must(Device::open(GetParam()));
+};
+
+TEST_P(Close, WaitsForWhatIsEnqueuedAndGivesMemoryBack) {
+  const Stream a = must(Stream::create(device_));
+  const Stream b = must(Stream::create(device_));
+  bool ran = false;
+  {
+    const Numbers x = must(Numbers::create(a, 64));
+    must(a.fill(x, 1u));
+    static_cast<void>(b.host("last", {updates(x)}, [&ran] { ran = true; }));
+  }
+  EXPECT_EQ(refusal(device_.close()), "none");
+  EXPECT_TRUE(ran);
+  EXPECT_EQ(device_.memory_usage().reserved_bytes, 0u);
+  EXPECT_EQ(refusal(device_.close(0s)), "none");
+}
+
+TEST_P(Close, WhatBeginsSomethingNewIsRefusedAndHandlesGoAsBefore) {
+  const Stream a = must(Stream::create(device_));
+  const Numbers x = must(a.upload(std::vector<std::uint32_t>(4)));
+  const Event event = must(Event::create(device_));
+  const Timeline timeline = must(Timeline::create(device_));
+  Future<std::vector<std::uint32_t>> read = a.read(x);
+  must(device_.close());
+  EXPECT_EQ(refusal(Stream::create(device_)), "invalid_handle");
+  EXPECT_EQ(refusal(Numbers::create(a, 4)), "invalid_handle");
+  EXPECT_EQ(refusal(Event::create(device_)), "invalid_handle");
+  EXPECT_EQ(refusal(Timeline::create(device_)), "invalid_handle");
+  EXPECT_EQ(refusal(a.fill(x, 1u)), "invalid_handle");
+  EXPECT_EQ(refusal(a.upload(std::vector<std::uint32_t>(4))), "invalid_handle");
+  EXPECT_EQ(refusal(a.read(x).get()), "invalid_handle");
+  EXPECT_EQ(refusal(a.host("late", {}, [] {}).get()), "invalid_handle");
+  EXPECT_EQ(refusal(a.record(event)), "invalid_handle");
+  EXPECT_EQ(refusal(a.wait_event(event)), "invalid_handle");
+  EXPECT_EQ(refusal(a.wait(timeline, 1)), "invalid_handle");
+  EXPECT_EQ(refusal(a.signal(timeline, 1)), "invalid_handle");
+  EXPECT_EQ(refusal(map(x, for_reading)), "invalid_handle");
+  EXPECT_THAT(message(a.fill(x, 1u)), AllOf(HasSubstr(GetParam()), HasSubstr("is closed")));
+  // What was there before can be taken, and a host's signal may be what somebody waits for.
+  EXPECT_EQ(refusal(read.get()), "none");
+  EXPECT_EQ(refusal(timeline.signal(1)), "none");
+  EXPECT_EQ(refusal(a.synchronize()), "none");
+}
+
+TEST_P(Close, PastTheDeadlineItGivesUpAndSaysWhatIsLeft) {
+  StreamOptions options;
+  options.name = "held";
+  const Stream a = must(Stream::create(device_, options));
+  const Stream other = must(Stream::create(device_));
+  const Gate gate(device_);
+  gate.hold(a);
+  const Numbers x = must(Numbers::create(a, 64));
+  must(a.fill(x, 1u));
+  must(a.fill(x, 2u));
+  const Result<void> closed = device_.close(0s);
+  EXPECT_EQ(refusal(closed), "timeout");
+  EXPECT_THAT(message(closed), HasSubstr("stream `held` (3 tasks)"));
+  EXPECT_EQ(refusal(a.fill(x, 3u)), "invalid_handle");
+  gate.open();
+  EXPECT_EQ(refusal(device_.close()), "none");
+}
+
+TEST_P(Close, IsForbiddenWhereWaitingIs) {
+  const Stream a = must(Stream::create(device_));
+  const Gate gate(device_);
+  gate.hold(a);
+  {
+    const NoWaitScope no_wait;
+    EXPECT_EQ(refusal(device_.close()), "wait_forbidden");
+  }
+  EXPECT_EQ(refusal(Stream::create(device_)), "none");
+  gate.open();
+  must(a.synchronize());
+  {
+    const NoWaitScope no_wait;
+    EXPECT_EQ(refusal(device_.close()), "none");
+  }
+  EXPECT_EQ(refusal(Device().close()), "invalid_handle");
+}
+
+INSTANTIATE_TEST_SUITE_P(All, Close,
+                         testing::Values("cpu?workers=1", "cpu?workers=4", "sim?seed=1"));
+
+}  // namespace
+}  // namespace thalweg::test

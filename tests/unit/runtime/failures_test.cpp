@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Failures travel with the data: who reads bytes that were left unwritten is skipped, and says so.
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "support/gate.hpp"
+#include "support/refusal.hpp"
+#include "thalweg/thalweg.hpp"
+
+namespace thalweg::test {
+namespace {
+
+using ::testing::HasSubstr;
+using Numbers = Array<std::uint32_t>;
+using Values = std::vector<std::uint32_t>;
+
+const auto breaks =
+    kernel("breaks", [](Cell, std::span<std::uint32_t>) { throw std::runtime_error("broken"); });
+const auto adds = kernel("adds", [](Cell i, std::span<std::uint32_t> to,
+                                    std::span<const std::uint32_t> from) { to[i.x] += from[i.x]; });
+
+class FailuresTest : public testing::TestWithParam<const char*> {
+ protected:
+  Stream stream(const char* name) {
+    StreamOptions options;
+    options.name = name;
+    return must(Stream::create(device_, options));
+  }
+
+  Numbers numbers(const Stream& home, std::uint32_t value = 1) {
+    return must(home.upload(Values(8, value)));
+  }
+
+  std::size_t living() const {
+    static_cast<void>(device_.poll());
+    return device_.failures().size();
+  }
+
+  const Device device_ = must(Device::open(GetParam()));
+};
+
+TEST_P(FailuresTest, WhoReadsBadBytesIsSkippedAndTheReaderIsTold) {
+  const Stream a = stream("a");
+  const Stream b = stream("b");
+  const Numbers x = numbers(a);
+  const Numbers y = numbers(b);
+  const Numbers z = numbers(b, 5);
+  must(a.launch(breaks, 8, x));
+  must(b.launch(adds, 8, y, x));
+  must(b.fill(z, 10u));
+  const Result<Values> read = b.read(y).get();
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().kind(), ErrorKind::unwritten);
+  EXPECT_THAT(std::string(read.error().root().message()), HasSubstr("broken"));
+  ASSERT_EQ(read.error().failures().size(), 1u);
+  const FailureReport& report = read.error().failures()[0];
+  ASSERT_EQ(report.chain.size(), 1u);
+  EXPECT_EQ(report.chain[0].task, "kernel `adds`");
+  EXPECT_EQ(report.chain[0].stream, "b");
+  EXPECT_EQ(must(b.read(z).get()), Values(8, 10));
+  must(device_.synchronize());
+  EXPECT_EQ(living(), 1u);
+}
+
+TEST_P(FailuresTest, WritingMakesExactlyTheWrittenBytesGood) {
+  const Stream a = stream("a");
+  const Numbers x = numbers(a);
+  must(a.launch(breaks, 8, x));
+  must(a.fill(x.view(2, 3), 7u));
+  EXPECT_EQ(must(a.read(x.view(2, 3)).get()), Values(3, 7));
+  EXPECT_EQ(a.read(x.view(1, 3)).get().error().kind(), ErrorKind::unwritten);
+  must(a.fill(x, 7u));
+  EXPECT_EQ(must(a.read(x).get()), Values(8, 7));
+  EXPECT_EQ(living(), 0u);
+}
+
+// t1 fails late, t2 has read it by then, t3 has overwritten it: t2's bytes are bad, t3's are good.
+TEST_P(FailuresTest, AWriteBehindTheFailureIsGood) {
+  const Stream a = stream("a");
+  const Stream b = stream("b");
+  const Numbers x = numbers(a);
+  const Numbers y = numbers(b);
+  const Gate gate(device_);
+  gate.hold(a);
+  must(a.launch(breaks, 8, x));
+  must(b.launch(adds, 8, y, x));
+  must(b.fill(x, 3u));
+  gate.open();
+  EXPECT_EQ(must(b.read(x).get()), Values(8, 3));
+  EXPECT_EQ(b.read(y).get().error().kind(), ErrorKind::unwritten);
+}
+
+TEST_P(FailuresTest, TheNextOwnerOfTheBytesStartsClean) {
+  const Stream a = stream("a");
+  {
+    const Numbers x = numbers(a);
+    must(a.launch(breaks, 8, x));
+  }
+  const Numbers next = must(Numbers::create(a, 8));
+  must(a.fill(next, 2u));
+  EXPECT_EQ(must(a.read(next).get()), Values(8, 2));
+  must(device_.synchronize());
+  EXPECT_TRUE(comes_true([this] { return living() == 0; }));
+}
+
+TEST_P(FailuresTest, AMapOfBadBytesIsRefusedAndAWrittenViewMakesThemGood) {
+  const Stream a = stream("a");
+  const Numbers x = numbers(a);
+  must(a.launch(breaks, 8, x));
+  EXPECT_EQ(map(x, for_reading).error().kind(), ErrorKind::unwritten);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FailuresTest,
+                         testing::Values("cpu?workers=1", "cpu?workers=3", "sim?seed=1",
+                                         "sim?seed=2"));
+
+}  // namespace
+}  // namespace thalweg::test
