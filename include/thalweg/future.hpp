@@ -23,7 +23,7 @@ class THALWEG_EXPORT FutureBase : public neutral::Completion {
  public:
   FutureBase() noexcept = default;
 
-  // A failure that nobody took goes to the error sink.
+  // A failure that nobody took goes to the error sink; not that the task was stopped or skipped.
   ~FutureBase() override;
 
   void complete(const Error* error) noexcept override;
@@ -78,7 +78,8 @@ class [[nodiscard]] Future {
 
   // Waits on the host for the task, and gives its result; afterwards the future is empty. After
   // `timeout` and `wait_forbidden` it is as before.
-  // Errors: the refusal of the submission; task_failed, with what the task threw; timeout;
+  // Errors: the refusal of the submission; task_failed, with what the task threw; unwritten, when it
+  //         was skipped because it reads bytes that a task left unwritten; cancelled; timeout;
   //         wait_forbidden; invalid_handle, when the future is empty.
   Result<T> get(Deadline deadline = {},
                 std::source_location site = std::source_location::current()) {

@@ -39,8 +39,8 @@ struct StreamOptions {
   // is always accepted when nothing is outstanding, however large it is.
   std::uint64_t room_bytes = 0;
 
-  // Two slots of a cpu queue: enough for a launch of some views, and for its bookkeeping. What a
-  // host function captures is the program's.
+  // Two slots of a cpu queue: a task and its bookkeeping. What is kept of each view, some tens of
+  // bytes, is not counted, and what a host function captures is the program's.
   static constexpr std::uint64_t kRoomTaskBytes = 128;
 };
 

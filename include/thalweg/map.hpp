@@ -117,7 +117,8 @@ Result<Mapped<MappedElement<V, Mode>>> map(const V& view, Mode, bool may_wait, D
 
 // Waits on the host until the elements of `view` are free for `mode`, and opens a view on them.
 // Errors: invalid_argument, when the host has a view open that conflicts, or the range leaves its
-//         memory; unsupported; timeout and wait_forbidden, which leave everything as it was.
+//         memory; unsupported; unwritten, when a byte is to be read that a task left unwritten;
+//         timeout and wait_forbidden, which leave everything as it was.
 template <Viewable V, MapMode Mode>
 auto map(const V& view, Mode mode, Deadline deadline = {},
          std::source_location site = std::source_location::current()) {

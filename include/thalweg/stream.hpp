@@ -112,7 +112,8 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   // A handle to the same queue whose tasks end with `cancelled`, and do nothing, when a stop is
   // requested before their turn has come. That holds for launches, fills, copies, uploads, reads,
   // host functions and native work; records, signals and waits are never stopped. A task that has
-  // begun runs to its end. The bytes a stopped task would have written keep their old values.
+  // begun runs to its end. The bytes a stopped task would have written are unwritten, with
+  // `cancelled` as the root.
   Stream with_stop_token(std::stop_token stop) const;
 
   // Runs `kernel` on every cell of `grid`, with a View or Array for each span or Out parameter, a
@@ -126,7 +127,7 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   // launch's turn comes: this is a read of those bytes, ordered like any other. The kernel may
   // write them: the grid is read before its first cell.
   // Errors: invalid_size, unless the view has one element. A grid that launch() would refuse is
-  //         found later: no cell runs, and the error sink is told task_failed.
+  //         found later: no cell runs, and the task fails.
   template <class F, class... Args>
   Result<Task> launch_indirect(const Kernel<F>& kernel, const IndirectGrid& grid,
                                const Args&... args) const;
@@ -219,8 +220,8 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   // the native queue and the bytes of each access, in their order: of a View2D those from its first
   // to its last element. On cpu it does the work itself,
   // on a worker, inside a NoWaitScope. On a backend with native queues it is called before native()
-  // returns and enqueues work on the queue. What it throws becomes task_failed, told to the error
-  // sink. It must not destroy or synchronize the queue.
+  // returns and enqueues work on the queue. What it throws becomes task_failed, a
+  // failure of the bytes that it writes. It must not destroy or synchronize the queue.
   // Errors: invalid_argument for a null function.
   template <std::invocable<NativeHandle, std::span<const NativeBytes>> F>
   Result<Task> native(Accesses accesses, F&& function, Site site = Site::current()) const {

@@ -13,7 +13,8 @@
 //                                     the serial it really waits for, which may be later.
 //   fence(signal)                     records a fence behind what is enqueued.
 //
-// The backend says what has passed through the Progress of the stream's request. It may have more:
+// The backend says what has passed through the Progress of the stream's request, and asks its
+// Outcomes before it runs a task: see outcomes.hpp. It may have more:
 //
 //   priority_range()                  where streams have priorities.
 //   announce(stream)                  called after submit without any lock: wakes who will run it.

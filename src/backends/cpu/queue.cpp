@@ -15,7 +15,7 @@
 namespace thalweg::cpu {
 namespace {
 
-// Segments a queue keeps when its tasks have run: 16 MiB, or 131,072 kernels of three views in
+// Segments a queue keeps when its tasks have run: 16 MiB, or 52,428 kernels of three views in
 // flight. Above it segments come from the system and go back, which costs page faults.
 constexpr std::uint32_t kSegmentsKept = 2048;
 
