@@ -109,6 +109,10 @@ class [[nodiscard]] THALWEG_EXPORT Device {
   // {0, 0} for an invalid handle too.
   PriorityRange priority_range() const noexcept;
 
+  // What else is left undone when a task fails; `task` for an invalid handle too. A device that is
+  // lost leaves undone all that has not passed.
+  FailureScope failure_scope() const noexcept;
+
   Statistics statistics() const;
 
   // The failures of this device's streams that some bytes carry, the oldest first. One goes when

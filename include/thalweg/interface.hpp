@@ -138,6 +138,7 @@ class DeviceCore : public Counted {
   virtual std::string_view name() const noexcept = 0;     // As it was opened: "cpu?workers=4".
   virtual std::string_view backend() const noexcept = 0;  // "cpu".
   virtual PriorityRange priority_range() const noexcept = 0;
+  virtual FailureScope failure_scope() const noexcept = 0;
   virtual Result<Ref<QueueCore>> create_queue(const StreamOptions& options, Site site) = 0;
   virtual Result<Ref<QueueCore>> adopt_queue(NativeHandle handle, Ownership ownership,
                                              const StreamOptions& options, Site site) = 0;

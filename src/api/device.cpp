@@ -23,6 +23,10 @@ PriorityRange Device::priority_range() const noexcept {
   return core_ ? core_->priority_range() : PriorityRange{};
 }
 
+FailureScope Device::failure_scope() const noexcept {
+  return core_ ? core_->failure_scope() : FailureScope::task;
+}
+
 Result<void> Device::close(Deadline deadline, std::source_location site) const {
   if (!core_) return detail::no_handle("device", site);
   return core_->close(deadline, site);

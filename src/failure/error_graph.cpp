@@ -77,13 +77,14 @@ void ErrorGraph::prove(std::span<const Use> uses) {
 }
 
 FailureId ErrorGraph::fail(const Error& root, DeviceId device, bool heard,
-                           std::span<const Use> uses) {
+                           std::span<const Use> uses, FailureId same) {
   const bool taints = std::any_of(uses.begin(), uses.end(), [](const Use& use) {
     return use.writes() && use.rows != 0 && use.row_bytes != 0;
   });
   if (!taints) return {};
-  const auto failure = make_id<FailureId>();
-  nodes_.emplace(failure, Node{root, device, heard, 0, 0, {}});
+  const bool lives = nodes_.find(same) != nodes_.end();
+  const auto failure = lives ? same : make_id<FailureId>();
+  if (!lives) nodes_.emplace(failure, Node{root, device, heard, 0, 0, {}});
   taint(uses, {failure, 0, 0});
   return failure;
 }

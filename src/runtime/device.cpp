@@ -46,6 +46,7 @@ Device::Device(std::unique_ptr<backend::Driver> driver, const OpenOptions& optio
 Device::~Device() {
   // What its memory carried is nobody's any more.
   Failures::instance().collect();
+  if (loss_ != nullptr) Failures::instance().end_loss(id_);
   if (observer_ != nullptr) Failures::instance().observe(id_, nullptr);
   events_.with([](Events& events) {
     for (Event* const event : events.free) delete event;
@@ -214,6 +215,7 @@ Result<Ref<TimelineCore>> Device::create_timeline(std::uint64_t value, Site site
 // Waiting.
 
 Error Device::lost_error(Site site) const {
+  Failures::instance().told_of_loss(id_);
   return loss_->cause().with_context(fmt::format("device `{}` is lost", name_)).at(site);
 }
 

@@ -66,6 +66,8 @@ class Device final : public thalweg::detail::DeviceCore {
   Result<void> wait(order::Point point, WaitReason reason, Deadline deadline, Site site) override;
   void on_passed(order::Point point, UniqueFunction function) override;
 
+  FailureScope failure_scope() const noexcept override { return driver_->failure_scope(); }
+
   // See backend::Driver::wait.
   std::optional<Result<void>> wait_for(neutral::Timeline& timeline, std::uint64_t value,
                                        Deadline deadline) {
@@ -87,6 +89,11 @@ class Device final : public thalweg::detail::DeviceCore {
   const Clock& clock() const noexcept { return *clock_; }
 
   Error closed_error(Site site) const;
+
+  // The backend has refused a call of the program's, who will be told.
+  void refused(const Error& error) const noexcept {
+    if (error.kind() == ErrorKind::device_lost) Failures::instance().told_of_loss(id_);
+  }
 
   bool lost() const noexcept { return loss_ != nullptr && loss_->happened(); }
 

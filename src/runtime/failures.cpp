@@ -83,24 +83,60 @@ bool Failures::fail(const Error& error, DeviceId device, bool told,
     });
     return true;
   }
+  if (error.kind() == ErrorKind::device_lost) {
+    lose(error, device, told, uses);
+    return true;
+  }
   return change([&](failure::ErrorGraph& errors) {
     return static_cast<bool>(errors.fail(error, device, told, uses));
   });
 }
 
+void Failures::lose(const Error& error, DeviceId device, bool told,
+                    std::span<const failure::Use> uses) noexcept {
+  // It stays until the device is gone.
+  Lost& lost = graph_.with([device](Graph& graph) -> Lost& { return graph.lost[device]; });
+  change([&](failure::ErrorGraph& errors) {
+    if (!lost.cause) lost.cause = error;
+    lost.told = lost.told || told;
+    const FailureId failure = errors.fail(*lost.cause, device, true, uses, lost.failure);
+    if (failure) lost.failure = failure;
+    return true;
+  });
+}
+
+void Failures::told_of_loss(DeviceId device) noexcept {
+  graph_.with([device](Graph& graph) { graph.lost[device].told = true; });
+}
+
+void Failures::end_loss(DeviceId device) noexcept {
+  std::optional<Error> unheard = graph_.with([device](Graph& graph) -> std::optional<Error> {
+    const auto lost = graph.lost.find(device);
+    if (lost == graph.lost.end()) return std::nullopt;
+    std::optional<Error> cause;
+    if (!lost->second.told) cause = std::move(lost->second.cause);
+    graph.lost.erase(lost);
+    return cause;
+  });
+  if (unheard) tell(device, *unheard);
+}
+
 std::optional<Error> Failures::read(const failure::Use& use, std::source_location site) {
   if (!any_.load(std::memory_order_acquire)) return std::nullopt;
-  return change([&](failure::ErrorGraph& errors) -> std::optional<Error> {
-    std::vector<FailureReport> reports = errors.reports({&use, 1});
-    if (reports.empty()) return std::nullopt;
-    for (const FailureReport& report : reports) errors.heard(report.failure);
-    return unwritten(std::move(reports), site);
-  });
+  std::vector<FailureReport> reports =
+      change([&use](failure::ErrorGraph& errors) { return errors.reports({&use, 1}); });
+  if (reports.empty()) return std::nullopt;
+  Error error = unwritten(std::move(reports), site);
+  told(error);
+  return error;
 }
 
 void Failures::told(const Error& error) noexcept {
   graph_.with([&error](Graph& graph) {
-    for (const FailureReport& report : error.failures()) graph.errors.heard(report.failure);
+    for (const FailureReport& report : error.failures()) {
+      graph.errors.heard(report.failure);
+      for (auto& [device, lost] : graph.lost) lost.told |= lost.failure == report.failure;
+    }
   });
 }
 

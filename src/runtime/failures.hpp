@@ -61,13 +61,27 @@ class Failures {
   // Who is told of a device's failures that are forgotten unheard; null: the error sink.
   void observe(DeviceId device, backend::Observer* observer);
 
+  // A call of the program's was refused because the device is lost.
+  void told_of_loss(DeviceId device) noexcept;
+
+  // The device is gone: a loss that nobody was told of goes to the error sink.
+  void end_loss(DeviceId device) noexcept;
+
   // A life for an allocation; and its end, with the points of what may use the allocation still.
   const AllocationLife& begin_life(AllocationId id);
   void end_life(const AllocationLife& life, const order::PointSet& uses) noexcept;
 
  private:
+  // What tasks leave unwritten because their device is lost has one failure.
+  struct Lost {
+    FailureId failure;  // The latest: none, or it may be forgotten.
+    std::optional<Error> cause;
+    bool told = false;
+  };
+
   struct Graph {
     failure::ErrorGraph errors;
+    std::map<DeviceId, Lost> lost;
     std::size_t collect_at = kCarriersMin;           // Carriers from which on is collected unasked.
     std::function<void(failure::ErrorGraph&)> late;  // Planted: what is entered too late.
   };
@@ -86,6 +100,9 @@ class Failures {
     Life* ending = nullptr;
     Life* ending_last = nullptr;
   };
+
+  void lose(const Error& error, DeviceId device, bool told,
+            std::span<const failure::Use> uses) noexcept;
 
   // Puts down what has changed, and tells what nobody was told of.
   template <class F>

@@ -176,8 +176,10 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
     for (const Access& access : task.accesses)
       if (const failure::Use use = backend::use_of(access); use.writes())
         slot_.outcomes.failed(Error(ErrorKind::cancelled, "Planted."), {&use, 1}, true);
-  if (Result<void> accepted = stream_->submit(task, serial); !accepted) [[unlikely]]
+  if (Result<void> accepted = stream_->submit(task, serial); !accepted) [[unlikely]] {
+    device_->refused(accepted.error());
     return std::move(accepted).error();
+  }
   order.take();
   const order::Point point = order.tail();
   if (table == nullptr) {

@@ -129,6 +129,9 @@ MISUSE_TABLE(devices) {
           named("Device::failures"), [](D d) { return text(d.failures().empty()); }, "true",
           "true"),
       entry(
+          named("Device::failure_scope"),
+          [](D d) { return text(name(d.failure_scope()) == "task"); }, "true", "true"),
+      entry(
           named("Device::poll"),
           [](D d) {
             static_cast<void>(d.poll());

@@ -2,6 +2,7 @@
 //
 // Waiting on the host for a stream.
 
+#include <functional>
 #include <stdexcept>
 #include <thread>
 
@@ -117,6 +118,39 @@ CONTRACT_ROW(S19Data, AFailureOfDataIsReportedByTheData) {
   const auto seen = s.read(data).get(kLimit);
   EXPECT_EQ(refusal(seen), "unwritten");
   EXPECT_TRUE(!seen && seen.error().root().kind() == ErrorKind::task_failed);
+}
+
+// What else a failing task leaves undone is what the device says. A host function that fails leaves
+// nothing else undone on any of them.
+CONTRACT_ROW(S19Scope, AFailingTaskLeavesUndoneWhatTheDeviceSays) {
+  const Stream s = stream();
+  const Stream other = stream();
+  const auto broken = need(Array<int>::create(s, 4));
+  const auto same = need(Array<int>::create(s, 4));
+  const auto apart = need(Array<int>::create(other, 4));
+  const auto try_it = [&](int value, const std::function<void()>& fail) {
+    const Gate gate(device());
+    gate.hold(s);
+    fail();
+    need(s.fill(same, value));
+    need(other.fill(apart, value));
+    gate.open();
+    EXPECT_EQ(refusal(s.read(broken).get(kLimit)), "unwritten");
+    EXPECT_EQ(need(s.read(same).get(kLimit)), std::vector<int>(4, value));
+    EXPECT_EQ(need(other.read(apart).get(kLimit)), std::vector<int>(4, value));
+    EXPECT_EQ(device().failures().size(), 1U);
+    need(s.fill(broken, value));
+    EXPECT_EQ(need(s.read(broken).get(kLimit)), std::vector<int>(4, value));
+    EXPECT_TRUE(device().failures().empty());
+  };
+  Future<void> failed;
+  try_it(1, [&] {
+    failed = s.host("bad", {writes(broken)}, [] { throw std::runtime_error("broken"); });
+  });
+  EXPECT_EQ(refusal(failed.get(kLimit)), "task_failed");
+  if (device().failure_scope() != FailureScope::task) return;
+  const auto bad = kernel("bad", [](Cell, std::span<int>) { throw std::runtime_error("broken"); });
+  try_it(2, [&] { need(s.launch(bad, 1, broken)); });
 }
 
 }  // namespace

@@ -135,6 +135,91 @@ TEST(LostDevice, CallbacksComeOnce) {
   });
 }
 
+// What it leaves unwritten is one failure, and gone with its bytes.
+TEST(LostDevice, LeavesOneFailure) {
+  explore_lost("sim?faults=lost:2", [](ExploreRun& run) {
+    const Device& device = run.device();
+    {
+      const Stream a = must(Stream::create(device));
+      const Stream b = must(Stream::create(device));
+      std::vector<Block> blocks;
+      for (int i = 0; i != 3; ++i) blocks.push_back(must(Block::create(a, 4)));
+      // One task of these is run, whichever it is.
+      bool all = true;
+      for (const Block& block : blocks) all = a.fill(block, 1u) && all;
+      all = b.fill(blocks[0], 2u) && all;
+      all = b.fill(blocks[1], 2u) && all;
+      run.check(is_lost(device.synchronize()), "the device is lost");
+      while (!device.poll()) {
+      }
+      const auto failures = device.failures();
+      run.check(failures.size() == 1, "it is one failure");
+      if (failures.empty()) return;
+      run.check(failures[0].root.kind() == ErrorKind::device_lost, "its root is the loss");
+      // What was not accepted is not missing.
+      run.check(!all || failures[0].carriers == 2 || failures[0].carriers == 3,
+                "what had not passed carries it");
+      run.check(failures[0].skips == 0, "nothing was skipped");
+    }
+    run.check(device.failures().empty(), "it is gone with its bytes");
+  });
+}
+
+// Work of another device meets what the lost one leaves: before its write the bytes are good,
+// behind it they are bad, until they are written again.
+TEST(LostDevice, IsMetByAnotherDevice) {
+  const contract::Sink sink;
+  const Device healthy = must(Device::open("sim"));
+  const Stream other = must(Stream::create(healthy));
+  const Block y = must(Block::create(other, 4));
+  must(other.fill(y, 7u));
+  {
+    const Device lost = must(Device::open("sim?faults=lost:1"));
+    const Stream stream = must(Stream::create(lost));
+    const Block x = must(Block::create(stream, 4));
+    const Timeline gate = must(Timeline::create(lost));
+    auto before = other.read(y);
+    must(stream.wait(gate, 1));
+    must(stream.fill(x, 5u));
+    must(stream.copy(y, x));
+    auto behind = other.read(y);
+    must(gate.signal(1));
+    ASSERT_TRUE(is_lost(lost.synchronize()));
+    const auto good = must(before.get());
+    EXPECT_EQ(good.front(), 7u);
+    const auto bad = behind.get();
+    ASSERT_FALSE(bad);
+    EXPECT_EQ(refusal(bad), "unwritten");
+    ASSERT_EQ(bad.error().failures().size(), 1u);
+    EXPECT_EQ(bad.error().failures()[0].root.kind(), ErrorKind::device_lost);
+    EXPECT_EQ(bad.error().failures()[0].carriers, 2u);
+  }
+  EXPECT_TRUE(healthy.failures().empty()) << "It is a failure of the other device's.";
+  EXPECT_EQ(refusal(other.read(y).get()), "unwritten");
+  must(other.fill(y, 8u));
+  EXPECT_EQ(must(other.read(y).get()).front(), 8u);
+  EXPECT_TRUE(sink.errors().empty()) << "The program was told.";
+}
+
+// A program that asks nothing is told by the error sink, once.
+TEST(LostDevice, IsToldOnceWhenNobodyAsks) {
+  const contract::Sink sink;
+  {
+    const Device device = must(Device::open("sim?faults=lost:2"));
+    const Stream stream = must(Stream::create(device));
+    const Timeline gate = must(Timeline::create(device));
+    std::vector<Block> blocks;
+    for (int i = 0; i != 3; ++i) blocks.push_back(must(Block::create(stream, 4)));
+    must(stream.wait(gate, 1));
+    must(stream.launch(kernel("writes nothing", [](Cell) {}), 1));
+    for (const Block& block : blocks) must(stream.fill(block, 1u));
+    must(stream.launch(kernel("writes nothing", [](Cell) {}), 1));
+    must(gate.signal(1));
+  }
+  ASSERT_EQ(sink.errors().size(), 1u);
+  EXPECT_EQ(sink.errors()[0].kind(), ErrorKind::device_lost);
+}
+
 // Without the explorer: the same device, opened by its name. Another one can be opened.
 TEST(LostDevice, OfAPlainWorldEndsAsWell) {
   const contract::Sink sink;

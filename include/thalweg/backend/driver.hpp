@@ -19,6 +19,7 @@
 #include "thalweg/backend/observer.hpp"
 #include "thalweg/backend/stream_factory.hpp"
 #include "thalweg/base/clock.hpp"
+#include "thalweg/base/failure.hpp"
 #include "thalweg/base/memory_kind.hpp"
 #include "thalweg/base/native.hpp"
 #include "thalweg/base/priority.hpp"
@@ -97,6 +98,8 @@ class Driver {
 
   // Null: this device is never lost. The same for the device's life.
   virtual const Loss* loss() const noexcept = 0;
+
+  virtual FailureScope failure_scope() const noexcept = 0;
 
   // What of this kind of device is fixed. See the optional members of event_stream_backend.hpp.
   virtual bool host_addresses() const noexcept = 0;

@@ -32,6 +32,7 @@
 //   kHostAddresses                    true: an address of its memory is one of the process, and the
 //                                     host may read and write there when no task does.
 //   kCopiesBetweenDevices             true: a copy's two sides may be on two devices of this type.
+//   kFailureScope                     what else a failing task leaves undone; without it: nothing.
 //   counters()                        see DriverCounters.
 
 #pragma once

@@ -74,6 +74,14 @@ class MultiStream final : public Driver {
     }
   }
 
+  FailureScope failure_scope() const noexcept override {
+    if constexpr (requires { B::kFailureScope; }) {
+      return B::kFailureScope;
+    } else {
+      return FailureScope::task;
+    }
+  }
+
   bool host_addresses() const noexcept override {
     if constexpr (requires { B::kHostAddresses; }) {
       return B::kHostAddresses;

@@ -7,6 +7,8 @@
 //               ... the task ...
 //   its end     succeeded(uses), or failed(error, uses); before its point counts as passed
 //
+// A device that is lost says `failed` of each task that has not run: see loss.hpp.
+//
 // So a failure goes with the bytes that it left unwritten (failure/error_graph.hpp). Where nothing
 // has failed, both are one load.
 //

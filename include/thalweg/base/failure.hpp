@@ -16,6 +16,7 @@
 #include <source_location>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "thalweg/base/error.hpp"
@@ -25,6 +26,25 @@
 namespace thalweg {
 
 using FailureId = Id<struct FailureTag>;
+
+// What else is left undone when a task of a device fails.
+enum class FailureScope : std::uint8_t {
+  task,    // Nothing but what reads its bytes.
+  queue,   // What its queue had been handed to the driver, and what is ordered after that.
+  device,  // All that has not passed: the device is lost.
+};
+
+constexpr std::string_view name(FailureScope scope) noexcept {
+  switch (scope) {
+    case FailureScope::task:
+      return "task";
+    case FailureScope::queue:
+      return "queue";
+    case FailureScope::device:
+      return "device";
+  }
+  return "?";
+}
 
 // Bytes [offset, offset + size_bytes) of an allocation.
 struct FailedBytes {

@@ -101,7 +101,9 @@ class THALWEG_EXPORT ErrorGraph {
   // or it has failed, and what it should have written is not. Gives back 0, and remembers nothing,
   // where that is no byte.
   // `heard`: somebody else tells of it, who is kept until he has.
-  FailureId fail(const Error& root, DeviceId device, bool heard, std::span<const Use> uses);
+  // `same`: the bytes get this failure, and not a new one, where it still lives.
+  FailureId fail(const Error& root, DeviceId device, bool heard, std::span<const Use> uses,
+                 FailureId same = {});
 
   // or it was skipped because of `input`.
   void skip(const Bad& input, const TaskWords& task, std::span<const Use> uses);

@@ -526,7 +526,7 @@ std::optional<Error> World::bad_input(const Queue& queue, Op& op, Lock& lock) {
 // Before the task is over for anybody. True when bytes carry its failure.
 bool World::settle(const Queue& queue, Op& op, const std::optional<Error>& error, Lock& lock) {
   backend::Outcomes& outcomes = queue.outcomes();
-  if (op.uses.empty() || (!error && !outcomes.any_bad())) return false;
+  if (!error && (op.uses.empty() || !outcomes.any_bad())) return false;
   return unlocked(op, lock, [&] {
     if (error) return outcomes.failed(*error, op.uses, op.completion.get() != nullptr);
     outcomes.succeeded(op.uses);

@@ -185,6 +185,11 @@ Result<std::unique_ptr<backend::DriverStream>> CountingDriver::adopt_stream(
                      [&] { return inner_->adopt_stream(handle, ownership, request); });
 }
 
+FailureScope CountingDriver::failure_scope() const noexcept {
+  control_->count(Call::query);
+  return inner_->failure_scope();
+}
+
 bool CountingDriver::host_addresses() const noexcept {
   control_->count(Call::query);
   return inner_->host_addresses();

@@ -153,6 +153,7 @@ class CountingDriver final : public backend::Driver {
                                    Deadline deadline) override;
   backend::Observer* observer() noexcept override;
   const backend::Loss* loss() const noexcept override;
+  FailureScope failure_scope() const noexcept override;
   bool host_addresses() const noexcept override;
   bool copies_between_devices() const noexcept override;
   Result<std::unique_ptr<backend::DriverStream>> adopt_stream(

@@ -158,6 +158,7 @@ TEST(Concepts, OptionalPartsMayBeMissing) {
   EXPECT_EQ(driver.priority_range(), PriorityRange());
   EXPECT_FALSE(driver.wait(order::Point(), Deadline()));
   EXPECT_EQ(driver.counters().futex_wakes, 0U);
+  EXPECT_EQ(driver.failure_scope(), FailureScope::task);
 }
 
 // runtime::open takes what models the concept, and nothing else, without an error deep inside.

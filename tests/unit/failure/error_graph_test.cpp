@@ -84,6 +84,23 @@ TEST(ErrorGraph, OnlyTheBytesThatAreWrittenAreGoodAgain) {
   EXPECT_TRUE(graph.living().empty());
 }
 
+// The loss of a device is one failure, found by one task after the other.
+TEST(ErrorGraph, SeveralTasksMayShareAFailure) {
+  ErrorGraph graph;
+  const FailureId failure = fail(graph, {writes(kX, 0, 8)}, "The loss.");
+  const std::vector again{writes(kX, 4, 12), writes(kY, 0, 4)};
+  EXPECT_EQ(graph.fail(error("Not kept."), kDevice, false, again, failure), failure);
+  ASSERT_EQ(graph.living().size(), 1u);
+  EXPECT_EQ(graph.living()[0].carriers, 2u);
+  EXPECT_EQ(graph.living()[0].root.message(), "The loss.");
+  EXPECT_EQ(graph.ranges(), 2u);
+  graph.prove(std::vector{writes(kX, 0, 12), writes(kY, 0, 4)});
+  EXPECT_TRUE(graph.empty());
+  // It is forgotten: the next is another one.
+  EXPECT_NE(graph.fail(error("Later."), kDevice, true, again, failure), failure);
+  EXPECT_EQ(graph.living()[0].root.message(), "Later.");
+}
+
 TEST(ErrorGraph, RowsWithGapsAreBadRowByRow) {
   ErrorGraph graph;
   const Use rows{kX, 4, 2, 3, 10, AccessMode::write};

@@ -102,6 +102,7 @@ void try_device(World& w) {
   EXPECT_TRUE(w.device.poll());
   EXPECT_EQ(w.device.trim(), 0U);
   EXPECT_EQ(w.device.priority_range().least, 1);
+  EXPECT_EQ(w.device.failure_scope(), FailureScope::task);
   EXPECT_EQ(w.device.statistics().submissions, 0U);
   EXPECT_EQ(w.device.memory_usage().reserved_bytes, 0U);
   EXPECT_EQ(w.device.host_memory_usage().reserved_bytes, 0U);
