@@ -248,12 +248,27 @@ Result<void> Device::wait_passed(order::Point point, WaitReason reason, Deadline
                                  Site site) {
   if (runtime::passed(point)) return {};
   return blocked(reason, deadline, site, [&]() -> Result<void> {
-    if (auto waited = driver_->wait(point, deadline)) return *std::move(waited);
-    if (sync::wait_until(sync::queue_timeline(point.queue()), point.serial().value, deadline,
-                         *clock_))
+    if (auto waited = driver_->wait(point, deadline)) {
+      if (*waited || waited->error().kind() != ErrorKind::timeout) return *std::move(waited);
+    } else if (sync::wait_until(sync::queue_timeline(point.queue()), point.serial().value, deadline,
+                                *clock_)) {
       return {};
-    return Error(ErrorKind::timeout, "The deadline came before the work was done.");
+    }
+    return too_late(point);
   });
+}
+
+Error Device::too_late(order::Point point) const {
+  const std::uint64_t passed = sync::queue_timeline(point.queue()).value();
+  const std::uint64_t left = point.serial().value - std::min(point.serial().value, passed);
+  const std::string stream = queues_.with([point](const Queues& queues) -> std::string {
+    for (const Queue* const queue : queues.live)
+      if (queue->end().queue() == point.queue()) return fmt::format("stream `{}`", queue->name());
+    return "a stream of another device";
+  });
+  return Error(ErrorKind::timeout,
+               fmt::format("The deadline came while {} task{} of {} had not passed.", left,
+                           left == 1 ? "" : "s", stream));
 }
 
 // The end.

@@ -182,6 +182,7 @@ class Device final : public thalweg::detail::DeviceCore {
   Error lost_error(Site site) const;
   Result<void> wait_passed(order::Point point, WaitReason reason, Deadline deadline, Site site);
   order::PointSet work_left(std::string* words) const;
+  Error too_late(order::Point point) const;
 
   const std::shared_ptr<const Clock> clock_;  // First: the driver may use it to its end.
   const std::unique_ptr<backend::Driver> driver_;
