@@ -61,8 +61,8 @@ Result<void> OffsetAllocator::grow(std::uint64_t size_bytes) {
 
 std::uint64_t OffsetAllocator::shrink(std::uint64_t keep_bytes) noexcept {
   Node& end = nodes_[kEnd];
-  const std::uint64_t keep =
-      std::min<std::uint64_t>(end.size, (keep_bytes >> shift_) + (keep_bytes % granule_bytes() != 0));
+  const std::uint64_t keep = std::min<std::uint64_t>(
+      end.size, (keep_bytes >> shift_) + (keep_bytes % granule_bytes() != 0));
   const std::uint64_t cut = end.size - keep;
   end.size = static_cast<std::uint32_t>(keep);
   size_ -= cut;

@@ -2,15 +2,15 @@
 //
 // thalweg/memory/offset_allocator.hpp - cuts a range of numbers into blocks, in constant time.
 //
-// It touches no memory but its own: what the numbers are offsets of is the caller's. The range is an
-// unbroken row of blocks, each live or free, and two free ones are never neighbours:
+// It touches no memory but its own: what the numbers are offsets of is the caller's. The range is
+// an unbroken row of blocks, each live or free, and two free ones are never neighbours:
 //
 //   0                                                                   size
 //   | live    | free   | live | live  | free            | live | the end (free) |
 //
-// Sizes are in granules, and rounded up. Free blocks are in lists by size: 32 classes an octave, and
-// each of those for the lower and the upper half of what is in use, so that what is far up gets the
-// chance to empty. The lists' heads are found by two levels of bitmaps:
+// Sizes are in granules, and rounded up. Free blocks are in lists by size: 32 classes an octave,
+// and each of those for the lower and the upper half of what is in use, so that what is far up gets
+// the chance to empty. The lists' heads are found by two levels of bitmaps:
 //
 //   allocate   the head of the request's own class if it fits, lower half first; else the first
 //              list with anything larger; else the end. What is left over is free again, unless it
@@ -18,7 +18,8 @@
 //   free       merges with its neighbours at once.
 //
 // The end is in no list and is taken last; so the range may grow there at any time, and shrink.
-// Before a request is refused the lists are searched to their ends: a free block of its size serves.
+// Before a request is refused the lists are searched to their ends: a free block of its size
+// serves.
 //
 // Source of the design: segregated fit in two levels (Masmano and others, TLSF, 2004); the zones,
 // the end outside the lists and the padding were measured (bench/allocator).
@@ -28,7 +29,8 @@
 //             such until its slot has been used 2^31 times more.
 // Errors:     as each function says. Allocates on the host only to make room for more blocks than
 //             there ever were.
-// Cost:       allocate and free are constant, but for the search before a refusal and for alignments
+// Cost:       allocate and free are constant, but for the search before a refusal and for
+// alignments
 //             above the granule.
 
 #pragma once
@@ -102,8 +104,8 @@ class THALWEG_EXPORT OffsetAllocator {
   // Errors: invalid_size, as create().
   Result<void> grow(std::uint64_t size_bytes);
 
-  // Cuts off of the end what is free, so far as `keep_bytes` of it, rounded up, are left. Gives back
-  // how many bytes that is.
+  // Cuts off of the end what is free, so far as `keep_bytes` of it, rounded up, are left. Gives
+  // back how many bytes that is.
   std::uint64_t shrink(std::uint64_t keep_bytes = 0) noexcept;
 
   std::uint64_t first_offset() const noexcept { return first_offset_; }
@@ -126,8 +128,8 @@ class THALWEG_EXPORT OffsetAllocator {
     for (std::uint32_t slot = nodes_[kBegin].next;; slot = nodes_[slot].next) {
       const Node& node = nodes_[slot];
       if (node.size != 0)
-        function(OffsetSpan{{slot, node.gen}, offset_of(node.off), bytes(node.size),
-                            node.bin == kLive});
+        function(
+            OffsetSpan{{slot, node.gen}, offset_of(node.off), bytes(node.size), node.bin == kLive});
       if (slot == kEnd) return;
     }
   }
@@ -196,13 +198,13 @@ class THALWEG_EXPORT OffsetAllocator {
   std::uint32_t padding_before(const Node& node, std::uint64_t alignment_bytes) const noexcept;
   void cut_front(std::uint32_t slot, std::uint32_t size) noexcept;
 
-  std::uint64_t top_ = 0;                        // A bit for each word that has one.
-  std::array<std::uint64_t, kWords> words_{};    // A bit for each list that is not empty.
-  std::array<std::uint32_t, kBins> heads_{};     // kBegin: empty.
-  std::uint64_t zone_factor_ = 0;                // Above 2^32 times a granule: the upper zone.
-  std::uint32_t zone_end_ = 0;                   // Up to here the factor is meant for.
+  std::uint64_t top_ = 0;                      // A bit for each word that has one.
+  std::array<std::uint64_t, kWords> words_{};  // A bit for each list that is not empty.
+  std::array<std::uint32_t, kBins> heads_{};   // kBegin: empty.
+  std::uint64_t zone_factor_ = 0;              // Above 2^32 times a granule: the upper zone.
+  std::uint32_t zone_end_ = 0;                 // Up to here the factor is meant for.
   std::uint32_t shift_ = 0;
-  std::uint32_t slot_free_ = 0;                  // Slots that are not used; 0: none.
+  std::uint32_t slot_free_ = 0;  // Slots that are not used; 0: none.
   std::vector<Node> nodes_;
   std::uint64_t first_offset_ = 0;
   std::uint64_t size_ = 0;  // Granules.

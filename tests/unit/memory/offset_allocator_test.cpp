@@ -138,7 +138,8 @@ void run(const Profile& profile, std::uint64_t seed, unsigned operations) {
       live[at] = live.back();
       live.pop_back();
     } else {
-      const std::uint64_t asked = random.below((profile.size_max >> random.below(18)) | 1) + random.below(64);
+      const std::uint64_t asked =
+          random.below((profile.size_max >> random.below(18)) | 1) + random.below(64);
       const std::uint64_t alignment =
           random.below(16) < profile.aligned_of_16 ? std::uint64_t{1} << random.below(16) : 0;
       const auto block = tested.allocate(asked, alignment);
@@ -151,7 +152,8 @@ void run(const Profile& profile, std::uint64_t seed, unsigned operations) {
         model.add(*block);
         live.push_back(*block);
       } else {
-        const std::uint64_t rounded = std::max((asked + kGranule - 1) / kGranule * kGranule, kGranule);
+        const std::uint64_t rounded =
+            std::max((asked + kGranule - 1) / kGranule * kGranule, kGranule);
         ASSERT_LT(model.largest(std::max(alignment, kGranule)), rounded)
             << "A request is refused that fits: " << asked << " at " << alignment;
       }
@@ -178,13 +180,17 @@ void run(const Profile& profile, std::uint64_t seed, unsigned operations) {
 // A million random operations on ranges that are wide, tight, ragged and that grow and shrink.
 TEST(OffsetAllocator, DoesAsTheModelSays) {
   const Profile profiles[] = {
-      {"wide", 1u << 22, 1000, 1 << 20, 0, 0},     {"tight", 4096, 200, 1 << 18, 0, 0},
-      {"crumbs", 512, 400, 1 << 12, 0, 0},         {"aligned", 1u << 14, 200, 1 << 18, 8, 0},
-      {"tight and aligned", 1024, 100, 1 << 16, 8, 0}, {"resized", 2048, 200, 1 << 17, 2, 64},
+      {"wide", 1u << 22, 1000, 1 << 20, 0, 0},
+      {"tight", 4096, 200, 1 << 18, 0, 0},
+      {"crumbs", 512, 400, 1 << 12, 0, 0},
+      {"aligned", 1u << 14, 200, 1 << 18, 8, 0},
+      {"tight and aligned", 1024, 100, 1 << 16, 8, 0},
+      {"resized", 2048, 200, 1 << 17, 2, 64},
       {"full", 64, 64, 1 << 9, 4, 0},
   };
   std::uint64_t seed = 1;
-  for (const Profile& profile : profiles) run(profile, seed++, static_cast<unsigned>(scaled(150'000)));
+  for (const Profile& profile : profiles)
+    run(profile, seed++, static_cast<unsigned>(scaled(150'000)));
 }
 
 TEST(OffsetAllocator, TakesWhatIsFreeAgain) {
