@@ -26,6 +26,8 @@ decltype(auto) Failures::change(F&& function) noexcept {
     if (graph.late) std::exchange(graph.late, nullptr)(graph.errors);
     unheard = graph.errors.take_unheard();
     collects = graph.errors.carriers() > graph.collect_at;
+    // He alone does, and not once more on the way: perhaps nothing is gone.
+    if (collects) graph.collect_at = graph.errors.carriers() * 2;
     // Under the lock: who clears it and who sets it come one after the other.
     any_.store(!graph.errors.empty(), std::memory_order_release);
     return given;

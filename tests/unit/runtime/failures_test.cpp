@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "support/failing_program.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/thalweg.hpp"
@@ -115,6 +116,23 @@ TEST_P(FailuresTest, AMapOfBadBytesIsRefusedAndAWrittenViewMakesThemGood) {
   const Numbers x = numbers(a);
   must(a.launch(breaks, 8, x));
   EXPECT_EQ(map(x, for_reading).error().kind(), ErrorKind::unwritten);
+}
+
+// As many as make the process look for buffers that are gone, and none of them is.
+TEST_P(FailuresTest, ManyBuffersCanBeBadAtATime) {
+  const QuietSink quiet;
+  constexpr std::size_t kBuffers = 600;
+  const Stream a = stream("a");
+  std::vector<Numbers> bad;
+  for (std::size_t i = 0; i != kBuffers; ++i) {
+    bad.push_back(must(Numbers::create(a, 1)));
+    must(a.launch(breaks, 1, bad.back()));
+  }
+  must(a.synchronize());
+  EXPECT_EQ(living(), kBuffers);
+  for (const Numbers& each : bad) must(a.fill(each, 1u));
+  must(a.synchronize());
+  EXPECT_EQ(living(), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FailuresTest,
