@@ -40,19 +40,23 @@ decltype(auto) Failures::change(F&& function) noexcept {
 }
 
 void Failures::tell(DeviceId device, const Error& root) noexcept {
-  backend::Observer* const observer = observers_.with([device](const Observers& observers) {
+  // Kept meanwhile: the device may end on another thread, or by what the program's sink does.
+  const auto observer = observers_.with([device](const Observers& observers) {
     const auto found = observers.find(device);
     return found == observers.end() ? nullptr : found->second;
   });
   observer != nullptr ? observer->unheard(root) : thalweg::detail::to_error_sink(root);
 }
 
-void Failures::observe(DeviceId device, backend::Observer* observer) {
+void Failures::observe(DeviceId device, std::shared_ptr<backend::Observer> observer) {
+  // What was there before goes without the lock.
   observers_.with([&](Observers& observers) {
-    if (observer != nullptr)
-      observers[device] = observer;
-    else
-      observers.erase(device);
+    if (observer != nullptr) {
+      observers[device].swap(observer);
+    } else if (const auto found = observers.find(device); found != observers.end()) {
+      found->second.swap(observer);
+      observers.erase(found);
+    }
   });
 }
 

@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,7 +60,7 @@ class Failures {
   std::vector<LivingFailure> living(DeviceId device) const;
 
   // Who is told of a device's failures that are forgotten unheard; null: the error sink.
-  void observe(DeviceId device, backend::Observer* observer);
+  void observe(DeviceId device, std::shared_ptr<backend::Observer> observer);
 
   // A life for an allocation; and its end, with the points of what may use the allocation still.
   const AllocationLife& begin_life(AllocationId id);
@@ -93,7 +94,7 @@ class Failures {
 
   void tell(DeviceId device, const Error& root) noexcept;
 
-  using Observers = std::map<DeviceId, backend::Observer*>;
+  using Observers = std::map<DeviceId, std::shared_ptr<backend::Observer>>;
 
   std::atomic<bool> any_{false};
   sync::Guarded<Graph> graph_{sync::Rank::failures};
