@@ -161,8 +161,14 @@ bool over(const order::PointSet& points) noexcept {
 const AllocationLife& Failures::begin_life(AllocationId id) {
   Life* const life = lives_.with([](Lives& lives) -> Life* {
     if (lives.free != nullptr) return std::exchange(lives.free, lives.free->next);
-    if (lives.ending == nullptr || !over(lives.ending->uses)) return new Life;
-    return std::exchange(lives.ending, lives.ending->next);
+    // One that is used for long is not in the way of those behind it. With two looks at most every
+    // other one is waited for in vain: there are twice as many as are in use, and no more.
+    for (int look = 0; look != 2 && lives.ending != nullptr; ++look) {
+      Life* const first = std::exchange(lives.ending, lives.ending->next);
+      if (over(first->uses)) return first;
+      lives.end(*first);
+    }
+    return new Life;
   });
   life->next = nullptr;
   life->id.store(id.value, std::memory_order_release);
@@ -175,12 +181,10 @@ void Failures::end_life(const AllocationLife& life, const order::PointSet& uses)
     mine.former = AllocationId{mine.id.load(std::memory_order_relaxed)};
     mine.uses = uses;
     mine.id.store(0, std::memory_order_release);
-    if (over(uses)) {
+    if (over(uses))
       mine.next = std::exchange(lives.free, &mine);
-    } else {
-      (lives.ending != nullptr ? lives.ending_last->next : lives.ending) = &mine;
-      lives.ending_last = &mine;
-    }
+    else
+      lives.end(mine);
   });
 }
 

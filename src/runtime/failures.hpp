@@ -81,11 +81,17 @@ class Failures {
     Life* next = nullptr;
   };
 
-  // Lives without an allocation: those whose uses have passed, and the others, the oldest first.
+  // Lives without an allocation: those whose uses have passed, and the others, in a row.
   struct Lives {
     Life* free = nullptr;
     Life* ending = nullptr;
     Life* ending_last = nullptr;
+
+    void end(Life& life) noexcept {
+      life.next = nullptr;
+      (ending != nullptr ? ending_last->next : ending) = &life;
+      ending_last = &life;
+    }
   };
 
   // Puts down what has changed, and tells what nobody was told of.
