@@ -26,6 +26,8 @@ decltype(auto) Failures::change(F&& function) noexcept {
     if (graph.late) std::exchange(graph.late, nullptr)(graph.errors);
     unheard = graph.errors.take_unheard();
     collects = graph.errors.carriers() > graph.collect_at;
+    if (plant::planted(plant::Bug::sink_under_lock))
+      for (const auto& each : std::exchange(unheard, {})) thalweg::detail::to_error_sink(each.root);
     // He alone does, and not once more on the way: perhaps nothing is gone.
     if (collects) graph.collect_at = graph.errors.carriers() * 2;
     // Under the lock: who clears it and who sets it come one after the other.
