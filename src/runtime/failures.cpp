@@ -26,6 +26,10 @@ decltype(auto) Failures::change(F&& function) noexcept {
     if (graph.late) std::exchange(graph.late, nullptr)(graph.errors);
     unheard = graph.errors.take_unheard();
     collects = graph.errors.carriers() > graph.collect_at;
+    if (plant::planted(plant::Bug::sink_under_lock))
+      for (const auto& each : std::exchange(unheard, {})) thalweg::detail::to_error_sink(each.root);
+    // He alone does, and not once more on the way: perhaps nothing is gone.
+    if (collects) graph.collect_at = graph.errors.carriers() * 2;
     // Under the lock: who clears it and who sets it come one after the other.
     any_.store(!graph.errors.empty(), std::memory_order_release);
     return given;
@@ -38,19 +42,23 @@ decltype(auto) Failures::change(F&& function) noexcept {
 }
 
 void Failures::tell(DeviceId device, const Error& root) noexcept {
-  backend::Observer* const observer = observers_.with([device](const Observers& observers) {
+  // Kept meanwhile: the device may end on another thread, or by what the program's sink does.
+  const auto observer = observers_.with([device](const Observers& observers) {
     const auto found = observers.find(device);
     return found == observers.end() ? nullptr : found->second;
   });
   observer != nullptr ? observer->unheard(root) : thalweg::detail::to_error_sink(root);
 }
 
-void Failures::observe(DeviceId device, backend::Observer* observer) {
+void Failures::observe(DeviceId device, std::shared_ptr<backend::Observer> observer) {
+  // What was there before goes without the lock.
   observers_.with([&](Observers& observers) {
-    if (observer != nullptr)
-      observers[device] = observer;
-    else
-      observers.erase(device);
+    if (observer != nullptr) {
+      observers[device].swap(observer);
+    } else if (const auto found = observers.find(device); found != observers.end()) {
+      found->second.swap(observer);
+      observers.erase(found);
+    }
   });
 }
 
@@ -191,8 +199,14 @@ bool over(const order::PointSet& points) noexcept {
 const AllocationLife& Failures::begin_life(AllocationId id) {
   Life* const life = lives_.with([](Lives& lives) -> Life* {
     if (lives.free != nullptr) return std::exchange(lives.free, lives.free->next);
-    if (lives.ending == nullptr || !over(lives.ending->uses)) return new Life;
-    return std::exchange(lives.ending, lives.ending->next);
+    // One that is used for long is not in the way of those behind it. With two looks at most every
+    // other one is waited for in vain: there are twice as many as are in use, and no more.
+    for (int look = 0; look != 2 && lives.ending != nullptr; ++look) {
+      Life* const first = std::exchange(lives.ending, lives.ending->next);
+      if (over(first->uses)) return first;
+      lives.end(*first);
+    }
+    return new Life;
   });
   life->next = nullptr;
   life->id.store(id.value, std::memory_order_release);
@@ -205,12 +219,10 @@ void Failures::end_life(const AllocationLife& life, const order::PointSet& uses)
     mine.former = AllocationId{mine.id.load(std::memory_order_relaxed)};
     mine.uses = uses;
     mine.id.store(0, std::memory_order_release);
-    if (over(uses)) {
+    if (over(uses))
       mine.next = std::exchange(lives.free, &mine);
-    } else {
-      (lives.ending != nullptr ? lives.ending_last->next : lives.ending) = &mine;
-      lives.ending_last = &mine;
-    }
+    else
+      lives.end(mine);
   });
 }
 

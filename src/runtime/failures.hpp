@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -59,7 +60,7 @@ class Failures {
   std::vector<LivingFailure> living(DeviceId device) const;
 
   // Who is told of a device's failures that are forgotten unheard; null: the error sink.
-  void observe(DeviceId device, backend::Observer* observer);
+  void observe(DeviceId device, std::shared_ptr<backend::Observer> observer);
 
   // A call of the program's was refused because the device is lost.
   void told_of_loss(DeviceId device) noexcept;
@@ -94,11 +95,17 @@ class Failures {
     Life* next = nullptr;
   };
 
-  // Lives without an allocation: those whose uses have passed, and the others, the oldest first.
+  // Lives without an allocation: those whose uses have passed, and the others, in a row.
   struct Lives {
     Life* free = nullptr;
     Life* ending = nullptr;
     Life* ending_last = nullptr;
+
+    void end(Life& life) noexcept {
+      life.next = nullptr;
+      (ending != nullptr ? ending_last->next : ending) = &life;
+      ending_last = &life;
+    }
   };
 
   void lose(const Error& error, DeviceId device, bool told,
@@ -110,7 +117,7 @@ class Failures {
 
   void tell(DeviceId device, const Error& root) noexcept;
 
-  using Observers = std::map<DeviceId, backend::Observer*>;
+  using Observers = std::map<DeviceId, std::shared_ptr<backend::Observer>>;
 
   std::atomic<bool> any_{false};
   sync::Guarded<Graph> graph_{sync::Rank::failures};

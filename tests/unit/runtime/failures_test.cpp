@@ -6,10 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <memory>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "runtime/failures.hpp"
+#include "support/failing_program.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/thalweg.hpp"
@@ -115,6 +118,71 @@ TEST_P(FailuresTest, AMapOfBadBytesIsRefusedAndAWrittenViewMakesThemGood) {
   const Numbers x = numbers(a);
   must(a.launch(breaks, 8, x));
   EXPECT_EQ(map(x, for_reading).error().kind(), ErrorKind::unwritten);
+}
+
+// As many as make the process look for buffers that are gone, and none of them is.
+TEST_P(FailuresTest, ManyBuffersCanBeBadAtATime) {
+  const QuietSink quiet;
+  constexpr std::size_t kBuffers = 600;
+  const Stream a = stream("a");
+  std::vector<Numbers> bad;
+  for (std::size_t i = 0; i != kBuffers; ++i) {
+    bad.push_back(must(Numbers::create(a, 1)));
+    must(a.launch(breaks, 1, bad.back()));
+  }
+  must(a.synchronize());
+  EXPECT_EQ(living(), kBuffers);
+  for (const Numbers& each : bad) must(a.fill(each, 1u));
+  must(a.synchronize());
+  EXPECT_EQ(living(), 0u);
+}
+
+// An observer whose device ends while it is told.
+class Leaving final : public backend::Observer {
+ public:
+  static std::shared_ptr<Leaving> create(DeviceId device) {
+    const auto made = std::make_shared<Leaving>();
+    made->device_ = device;
+    made->self_ = made;
+    return made;
+  }
+
+  void unheard(const Error&) noexcept override {
+    const std::weak_ptr<Leaving> here = self_;
+    runtime::Failures::instance().observe(device_, nullptr);
+    alive = !here.expired();
+  }
+
+  void turn(Site) noexcept override {}
+  void allocated(const Allocation&, MemoryKind, std::uintptr_t, Site) noexcept override {}
+  void staged(std::uint64_t, std::uint64_t) noexcept override {}
+  void dropped(const Allocation&) noexcept override {}
+  void view_opened(const Access&, std::uint64_t, Site) noexcept override {}
+  void view_closed(std::uint64_t) noexcept override {}
+  void timeline_asked(const neutral::Timeline&, std::uint64_t) noexcept override {}
+  void timeline_raised(const neutral::Timeline&, std::uint64_t, std::uint64_t,
+                       Site) noexcept override {}
+  void timeline_dropped(const neutral::Timeline&) noexcept override {}
+  void call_later(UniqueFunction) noexcept override {}
+  std::shared_ptr<Observer> share() noexcept override { return self_.lock(); }
+
+  static inline bool alive = false;
+
+ private:
+  DeviceId device_;
+  std::weak_ptr<Leaving> self_;
+};
+
+// Whoever forgets a failure need have nothing to do with its device, which may end meanwhile.
+TEST(Unheard, TheObserverStaysWhileItIsTold) {
+  runtime::Failures& failures = runtime::Failures::instance();
+  const auto device = make_id<DeviceId>();
+  const failure::Use use{make_id<AllocationId>(), 0, 8, 1, 0, AccessMode::write};
+  failures.observe(device, Leaving::create(device));
+  ASSERT_TRUE(failures.fail(Error(ErrorKind::task_failed, "broken"), device, false, {&use, 1}));
+  failures.prove({&use, 1});
+  EXPECT_TRUE(Leaving::alive);
+  EXPECT_FALSE(failures.any());
 }
 
 INSTANTIATE_TEST_SUITE_P(All, FailuresTest,
