@@ -174,14 +174,15 @@ Error unwritten(std::vector<FailureReport> reports, std::source_location site) {
 
 namespace {
 
+// " [file:line]"; nothing where it is not known.
 std::string place(const std::source_location& site) {
-  return fmt::format("{}:{}", site.file_name(), site.line());
+  return site.line() == 0 ? "" : fmt::format(" [{}:{}]", site.file_name(), site.line());
 }
 
 void write_way(std::string& text, const FailureReport& report) {
   const auto out = std::back_inserter(text);
   for (const SkippedTask& skipped : report.chain)
-    fmt::format_to(out, "\n  by way of {}{} [{}], skipped: {} bytes that it reads, from byte {} on",
+    fmt::format_to(out, "\n  by way of {}{}{}, skipped: {} bytes that it reads, from byte {} on",
                    skipped.task,
                    skipped.stream.empty() ? "" : fmt::format(" on stream `{}`", skipped.stream),
                    place(skipped.site), skipped.input.size_bytes, skipped.input.offset);
@@ -192,7 +193,7 @@ void write_failures(std::string& text, std::span<const FailureReport> reports) {
   for (const FailureReport& report : reports) {
     if (&report != reports.data())
       fmt::format_to(std::back_inserter(text),
-                     "\n  and {} bytes from byte {}, because of {}: {} [{}]",
+                     "\n  and {} bytes from byte {}, because of {}: {}{}",
                      report.bytes.size_bytes, report.bytes.offset, name(report.root.kind()),
                      report.root.message(), place(report.root.site()));
     write_way(text, report);
@@ -205,7 +206,7 @@ std::string Error::to_string() const {
   std::string text;
   for (const Error* error = this; error != nullptr; error = error->cause()) {
     if (error != this) text += "\n  caused by ";
-    text += fmt::format("{}: {} [{}]", name(error->kind()), error->message(), place(error->site()));
+    text += fmt::format("{}: {}{}", name(error->kind()), error->message(), place(error->site()));
     write_failures(text, error->failures());
   }
   return text;

@@ -242,18 +242,20 @@ void Allocation::end_import() noexcept {
     }
     uses.remove_if([](order::Point point) { return passed(point); });
     const Imports::Space space = device_->address_space();
-    registry.imports().drop(space, *import_);
+    registry.imports().drop(space, address, size_bytes);
     if (plant::planted(plant::Bug::deleter_early)) uses.clear();
     if (!uses.empty()) {
       // The device outlives the tasks that use the bytes: their streams hold it.
-      auto call = [space, first = address, last = std::move(deleter)]() mutable {
-        Registry::instance().imports().sweep(space, first);
+      auto call = [space, first = address, bytes = size_bytes,
+                   last = std::move(deleter)]() mutable {
+        Registry::instance().imports().sweep(space, first, bytes);
         if (last) last();
       };
       call_after(uses, std::move(call), device_->observer());
       delete this;
       return;
     }
+    registry.imports().sweep(space, address, size_bytes);
   }
   delete this;
   if (deleter) call_now(deleter);

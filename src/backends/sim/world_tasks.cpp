@@ -494,8 +494,9 @@ void World::run_op(Queue& queue, Lock& lock) {
     error = std::move(ran.error);
     if (ran.unwritten.end != 0) broken_out(op, ran.unwritten);
     finish(queue, op);
-    if (!options_.explored) tell_others(op, lock);
   }
+  // Of what has failed, too: there the bytes are known as bad, and not as never written.
+  if (!options_.explored) tell_others(op, lock);
   running_ = std::this_thread::get_id();
   const bool carried = !skipped && settle(queue, op, error, lock);
   pass(queue, op, error, skipped || carried, lock);

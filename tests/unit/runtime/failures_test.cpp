@@ -185,6 +185,30 @@ TEST(Unheard, TheObserverStaysWhileItIsTold) {
   EXPECT_FALSE(failures.any());
 }
 
+// Of adopted bytes only those that nobody has any more are clean for the next who brings them.
+TEST_P(FailuresTest, WhoBringsBytesAgainStartsCleanWhereNobodyElseHadThem) {
+  const Stream s = stream("s");
+  Values memory(64);
+  const auto adopt = [&](std::size_t first, std::size_t count) {
+    return must(Numbers::adopt(device_, std::span(memory).subspan(first, count)));
+  };
+  const auto breaks_all = kernel("breaks all", [](Cell, Out<std::uint32_t>) {
+    throw std::runtime_error("broken");
+  });
+  const Numbers other = adopt(24, 24);
+  {
+    const Numbers mine = adopt(0, 32);
+    must(s.launch(breaks_all, 1, mine));
+    EXPECT_EQ(refusal(s.read(other).get()), "unwritten");
+  }
+  must(s.synchronize());
+  EXPECT_TRUE(s.read(adopt(0, 24)).get());
+  EXPECT_EQ(refusal(s.read(adopt(0, 25)).get()), "unwritten");
+  EXPECT_EQ(living(), 1u);
+  must(s.fill(other, 1u));
+  EXPECT_EQ(living(), 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(All, FailuresTest,
                          testing::Values("cpu?workers=1", "cpu?workers=3", "sim?seed=1",
                                          "sim?seed=2"));
