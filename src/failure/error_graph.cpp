@@ -201,13 +201,14 @@ std::vector<std::pair<AllocationId, const AllocationLife*>> ErrorGraph::gone() c
 void ErrorGraph::drop(AllocationId allocation, const order::PointSet& uses) {
   const auto carrier = carriers_.find(allocation);
   if (carrier == carriers_.end()) return;
+  if (!carrier->second.dropped) dropped_.push_front(allocation);
   carrier->second.dropped = true;
   carrier->second.uses = uses;
 }
 
-ErrorGraph::Carriers::iterator ErrorGraph::shed(Carriers::iterator carrier) {
+void ErrorGraph::shed(Carriers::iterator carrier) {
   for (const auto& [failure, count] : carrier->second.failures) release(failure);
-  return carriers_.erase(carrier);
+  carriers_.erase(carrier);
 }
 
 // Reports.

@@ -25,9 +25,11 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
+#include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -117,12 +119,20 @@ class THALWEG_EXPORT ErrorGraph {
   void drop(AllocationId allocation, const order::PointSet& uses);
 
   // Forgets what dropped allocations carry whose uses have all passed. `passed(point)` says so.
+  // Looks at no more than `most` of them: at the latest, and at others each time.
   template <class Passed>
-  void collect(Passed passed) {
-    for (auto at = carriers_.begin(); at != carriers_.end();) {
-      Carrier& carrier = at->second;
-      carrier.uses.remove_if(passed);
-      at = carrier.dropped && carrier.uses.empty() ? shed(at) : std::next(at);
+  void collect(Passed passed, std::size_t most = std::numeric_limits<std::size_t>::max()) {
+    for (most = std::min(most, dropped_.size()); most != 0; --most) {
+      const AllocationId allocation = dropped_.front();
+      dropped_.pop_front();
+      const auto carrier = carriers_.find(allocation);
+      // Good by now; and may be bad again, but not dropped.
+      if (carrier == carriers_.end() || !carrier->second.dropped) continue;
+      carrier->second.uses.remove_if(passed);
+      if (carrier->second.uses.empty())
+        shed(carrier);
+      else
+        dropped_.push_back(allocation);
     }
   }
 
@@ -186,12 +196,13 @@ class THALWEG_EXPORT ErrorGraph {
   void count_up(Carrier& carrier, FailureId failure);
   void count_down(Carrier& carrier, FailureId failure);
   void release(FailureId failure);
-  Carriers::iterator shed(Carriers::iterator carrier);
+  void shed(Carriers::iterator carrier);
   void remove_if_clean(Carriers::iterator carrier);
   void follow(const Node& node, Taint taint, FailureReport& report) const;
 
-  Carriers carriers_;                // Each has a range.
-  std::map<FailureId, Node> nodes_;  // Each has a carrier.
+  Carriers carriers_;                 // Each has a range.
+  std::deque<AllocationId> dropped_;  // Those that are dropped, and some that were.
+  std::map<FailureId, Node> nodes_;   // Each has a carrier.
   std::vector<Unheard> unheard_;
 };
 

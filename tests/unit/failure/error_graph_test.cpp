@@ -206,6 +206,33 @@ TEST(ErrorGraph, ADroppedAllocationIsForgottenWhenItsUsesHavePassed) {
   EXPECT_TRUE(good(graph, reads(kX, 0, 8)));
 }
 
+// Many buffers are bad and are dropped while something holds their uses up: each drop looks at a
+// few of them, and when the uses have passed, a few more drops forget all.
+TEST(ErrorGraph, ADropLooksAtAFewOfThoseThatAreDropped) {
+  constexpr std::uint64_t kBuffers = 1000;
+  constexpr std::size_t kMost = 3;
+  ErrorGraph graph;
+  std::size_t looks = 0;
+  bool over = false;
+  const auto passed = [&](order::Point) {
+    ++looks;
+    return over;
+  };
+  const auto drop = [&](std::uint64_t number) {
+    fail(graph, {writes(AllocationId{number}, 0, 8)});
+    order::PointSet uses;
+    uses.add({1, Serial{number}});
+    graph.drop(AllocationId{number}, uses);
+    graph.collect(passed, kMost);
+  };
+  for (std::uint64_t i = 1; i <= kBuffers; ++i) drop(i);
+  EXPECT_EQ(graph.carriers(), kBuffers);
+  EXPECT_LE(looks, kMost * kBuffers);
+  over = true;
+  for (std::uint64_t i = 1; i <= kBuffers / 2; ++i) drop(kBuffers + i);
+  EXPECT_TRUE(graph.empty());
+}
+
 // Work that was submitted before the drop may taint what nobody has any more, or make it good.
 TEST(ErrorGraph, WhatFailsAfterTheDropGoesAsWell) {
   ErrorGraph graph;
