@@ -14,6 +14,7 @@
 
 #include "base/explored.hpp"
 #include "base/json.hpp"
+#include "base/news.hpp"
 #include "thalweg/base/failure.hpp"
 #include "thalweg/base/result.hpp"
 
@@ -25,6 +26,7 @@ struct Error::Body {
   std::source_location site;
   std::optional<Error> cause;
   std::vector<FailureReport> failures;
+  std::shared_ptr<detail::News> news;
 
   Body(ErrorKind what, std::string text, std::source_location where)
       : kind(what), message(std::move(text)), site(where) {}
@@ -169,6 +171,45 @@ Error unwritten(std::vector<FailureReport> reports, std::source_location site) {
   body->failures = std::move(reports);
   return Error(body);
 }
+
+// News.
+
+namespace detail {
+
+struct ErrorNews {
+  static Error with(const Error& error, std::shared_ptr<News> news) {
+    const auto body = error.copied();
+    body->news = std::move(news);
+    return Error(body);
+  }
+
+  // Calls `function(news)` for the error's own, those of its failures and those of its causes.
+  template <class F>
+  static void for_each(const Error& error, F function) {
+    for (const Error* at = &error; at != nullptr; at = at->cause()) {
+      if (!at->body_) continue;
+      if (at->body_->news) function(*at->body_->news);
+      for (const FailureReport& report : at->body_->failures)
+        if (report.root.body_ && report.root.body_->news) function(*report.root.body_->news);
+    }
+  }
+};
+
+Error with_news(const Error& error, std::shared_ptr<News> news) {
+  return ErrorNews::with(error, std::move(news));
+}
+
+bool is_news(const Error& error) noexcept {
+  bool any = false;
+  ErrorNews::for_each(error, [&any](News&) { any = true; });
+  return any;
+}
+
+void heard(const Error& error) noexcept {
+  ErrorNews::for_each(error, [](News& news) { news.heard(); });
+}
+
+}  // namespace detail
 
 // For people.
 

@@ -76,15 +76,18 @@ void ErrorGraph::prove(std::span<const Use> uses) {
   }
 }
 
-FailureId ErrorGraph::fail(const Error& root, DeviceId device, bool heard,
-                           std::span<const Use> uses, FailureId same) {
-  const bool taints = std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+bool ErrorGraph::taints(std::span<const Use> uses) noexcept {
+  return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
     return use.writes() && use.rows != 0 && use.row_bytes != 0;
   });
-  if (!taints) return {};
+}
+
+FailureId ErrorGraph::fail(const Error& root, DeviceId device, std::span<const Use> uses,
+                           FailureId same) {
+  if (!taints(uses)) return {};
   const bool lives = nodes_.find(same) != nodes_.end();
   const auto failure = lives ? same : make_id<FailureId>();
-  if (!lives) nodes_.emplace(failure, Node{root, device, heard, 0, 0, {}});
+  if (!lives) nodes_.emplace(failure, Node{root, device, 0, 0, 0, {}});
   taint(uses, {failure, 0, 0});
   return failure;
 }
@@ -92,7 +95,10 @@ FailureId ErrorGraph::fail(const Error& root, DeviceId device, bool heard,
 void ErrorGraph::skip(const Bad& input, const TaskWords& task, std::span<const Use> uses) {
   const auto node = nodes_.find(input.taint.failure);
   THALWEG_CHECK(node != nodes_.end(), "A task is skipped for a failure that is forgotten.");
-  const std::uint64_t number = ++node->second.skips;
+  ++node->second.skips;
+  // Nothing is reached by way of a task that writes nothing.
+  if (!taints(uses)) return;
+  const std::uint64_t number = ++node->second.recorded;
   std::vector<Record>& records = node->second.records;
   if (records.size() < kRecordsKept) records.resize(std::min(number + 1, kRecordsKept));
   Record& record = records[number % kRecordsKept];
@@ -127,7 +133,7 @@ void ErrorGraph::taint(std::span<const Use> uses, const Taint& taint) {
 void ErrorGraph::release(FailureId failure) {
   const auto node = nodes_.find(failure);
   if (--node->second.carriers != 0) return;
-  if (!node->second.heard) unheard_.push_back({node->second.device, std::move(node->second.root)});
+  forgotten_.push_back(std::move(node->second.root));
   nodes_.erase(node);
 }
 
@@ -243,10 +249,6 @@ std::vector<FailureReport> ErrorGraph::reports(std::span<const Use> uses) const 
     });
   }
   return reports;
-}
-
-void ErrorGraph::heard(FailureId failure) noexcept {
-  if (const auto node = nodes_.find(failure); node != nodes_.end()) node->second.heard = true;
 }
 
 // From the bytes to the root. A record's input is older than the record: the walk ends.

@@ -54,7 +54,6 @@ class Device final : public thalweg::detail::DeviceCore {
   Statistics statistics() const override;
   Result<void> close(Deadline deadline, Site site) override;
   std::vector<LivingFailure> failures() const override;
-  void told(const Error& error) noexcept override { Failures::instance().told(error); }
   MemoryUsage memory_usage(MemoryKind kind) const override;
   WaitLedger wait_ledger() const override {
     return thalweg::detail::forked() ? WaitLedger() : ledger_.records();

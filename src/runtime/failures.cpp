@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/news.hpp"
 #include "base/plant.hpp"
 #include "runtime/registry.hpp"
 #include "sync/timeline.hpp"
@@ -19,27 +20,42 @@ Failures& Failures::instance() noexcept {
 
 template <class F>
 decltype(auto) Failures::change(F&& function) noexcept {
-  std::vector<failure::ErrorGraph::Unheard> unheard;
+  std::vector<Error> forgotten;
   bool collects = false;
   auto result = graph_.with([&](Graph& graph) {
     auto given = function(graph.errors);
     if (graph.late) std::exchange(graph.late, nullptr)(graph.errors);
-    unheard = graph.errors.take_unheard();
+    forgotten = graph.errors.take_forgotten();
+    if (plant::planted(plant::Bug::sink_under_lock)) forgotten.clear();
     collects = graph.errors.carriers() > graph.collect_at;
-    if (plant::planted(plant::Bug::sink_under_lock))
-      for (const auto& each : std::exchange(unheard, {})) thalweg::detail::to_error_sink(each.root);
     // He alone does, and not once more on the way: perhaps nothing is gone.
     if (collects) graph.collect_at = graph.errors.carriers() * 2;
     // Under the lock: who clears it and who sets it come one after the other.
     any_.store(!graph.errors.empty(), std::memory_order_release);
     return given;
   });
-  for (const auto& [device, root] : unheard)
-    if (root.kind() != ErrorKind::cancelled) tell(device, root);
   if (collects) [[unlikely]]
     collect();
   return result;
 }
+
+// Whoever stops a task knows: that is no news.
+class Failures::FailureNews final : public thalweg::detail::News {
+ public:
+  FailureNews(DeviceId device, const Error& error) : device_(device), error_(error) {}
+  ~FailureNews() override {
+    if (!was_heard()) Failures::instance().tell(device_, error_);
+  }
+
+  static Error of(DeviceId device, const Error& error) {
+    if (error.kind() == ErrorKind::cancelled) return error;
+    return thalweg::detail::with_news(error, std::make_shared<FailureNews>(device, error));
+  }
+
+ private:
+  const DeviceId device_;
+  const Error error_;
+};
 
 void Failures::tell(DeviceId device, const Error& root) noexcept {
   // Kept meanwhile: the device may end on another thread, or by what the program's sink does.
@@ -63,13 +79,15 @@ void Failures::observe(DeviceId device, std::shared_ptr<backend::Observer> obser
 }
 
 std::optional<Error> Failures::skip(std::span<const failure::Use> uses,
-                                    const failure::TaskWords& words) noexcept {
+                                    const failure::TaskWords& words, bool told) noexcept {
   return change([&](failure::ErrorGraph& errors) -> std::optional<Error> {
     const auto bad = errors.first_bad(uses);
     if (!bad) return std::nullopt;
-    std::vector<FailureReport> reports = errors.reports(uses);
+    std::vector<FailureReport> reports;
+    if (told) reports = errors.reports(uses);
     errors.skip(*bad, words, uses);
-    return unwritten(std::move(reports), words.site);
+    if (told) return unwritten(std::move(reports), words.site);
+    return Error(ErrorKind::unwritten, "It reads bytes that were left unwritten.", words.site);
   });
 }
 
@@ -80,53 +98,61 @@ void Failures::prove(std::span<const failure::Use> uses) noexcept {
   });
 }
 
-bool Failures::fail(const Error& error, DeviceId device, bool told,
-                    std::span<const failure::Use> uses) noexcept {
+bool Failures::fail(Error& error, DeviceId device, std::span<const failure::Use> uses) noexcept {
   if (plant::planted(plant::Bug::late_failure)) {
     any_.store(true, std::memory_order_release);
     graph_.with([&](Graph& graph) {
       graph.late = [=, all = std::vector(uses.begin(), uses.end())](failure::ErrorGraph& errors) {
-        static_cast<void>(errors.fail(error, device, told, all));
+        static_cast<void>(errors.fail(error, device, all));
       };
     });
     return true;
   }
   if (error.kind() == ErrorKind::device_lost) {
-    lose(error, device, told, uses);
+    lose(error, device, uses);
     return true;
   }
+  if (!failure::ErrorGraph::taints(uses)) return false;
+  error = FailureNews::of(device, error);
   return change([&](failure::ErrorGraph& errors) {
-    return static_cast<bool>(errors.fail(error, device, told, uses));
+    return static_cast<bool>(errors.fail(error, device, uses));
   });
 }
 
-void Failures::lose(const Error& error, DeviceId device, bool told,
-                    std::span<const failure::Use> uses) noexcept {
+void Failures::lose(Error& error, DeviceId device, std::span<const failure::Use> uses) noexcept {
+  const Error fresh = FailureNews::of(device, error);
+  bool first = false;
   // It stays until the device is gone.
   Lost& lost = graph_.with([device](Graph& graph) -> Lost& { return graph.lost[device]; });
   change([&](failure::ErrorGraph& errors) {
-    if (!lost.cause) lost.cause = error;
-    lost.told = lost.told || told;
-    const FailureId failure = errors.fail(*lost.cause, device, true, uses, lost.failure);
+    first = !lost.cause;
+    if (first) lost.cause = fresh;
+    if (lost.told) thalweg::detail::heard(*lost.cause);
+    const FailureId failure = errors.fail(*lost.cause, device, uses, lost.failure);
     if (failure) lost.failure = failure;
+    error = lost.cause->at(error.site());
     return true;
   });
+  // Otherwise those of the task that was first are the news.
+  if (!first) thalweg::detail::heard(fresh);
 }
 
 void Failures::told_of_loss(DeviceId device) noexcept {
-  graph_.with([device](Graph& graph) { graph.lost[device].told = true; });
+  graph_.with([device](Graph& graph) {
+    Lost& lost = graph.lost[device];
+    lost.told = true;
+    if (lost.cause) thalweg::detail::heard(*lost.cause);
+  });
 }
 
 void Failures::end_loss(DeviceId device) noexcept {
-  std::optional<Error> unheard = graph_.with([device](Graph& graph) -> std::optional<Error> {
+  Lost ended;
+  graph_.with([&](Graph& graph) {
     const auto lost = graph.lost.find(device);
-    if (lost == graph.lost.end()) return std::nullopt;
-    std::optional<Error> cause;
-    if (!lost->second.told) cause = std::move(lost->second.cause);
+    if (lost == graph.lost.end()) return;
+    ended = std::move(lost->second);
     graph.lost.erase(lost);
-    return cause;
   });
-  if (unheard) tell(device, *unheard);
 }
 
 std::optional<Error> Failures::read(const failure::Use& use, std::source_location site) {
@@ -135,17 +161,8 @@ std::optional<Error> Failures::read(const failure::Use& use, std::source_locatio
       change([&use](failure::ErrorGraph& errors) { return errors.reports({&use, 1}); });
   if (reports.empty()) return std::nullopt;
   Error error = unwritten(std::move(reports), site);
-  told(error);
+  thalweg::detail::heard(error);
   return error;
-}
-
-void Failures::told(const Error& error) noexcept {
-  graph_.with([&error](Graph& graph) {
-    for (const FailureReport& report : error.failures()) {
-      graph.errors.heard(report.failure);
-      for (auto& [device, lost] : graph.lost) lost.told |= lost.failure == report.failure;
-    }
-  });
 }
 
 void Failures::drop(AllocationId allocation, const order::PointSet& uses) noexcept {

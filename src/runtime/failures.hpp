@@ -34,16 +34,12 @@ class Failures {
 
   // See backend::Outcomes.
   std::optional<Error> skip(std::span<const failure::Use> uses,
-                            const failure::TaskWords& words) noexcept;
+                            const failure::TaskWords& words, bool told) noexcept;
   void prove(std::span<const failure::Use> uses) noexcept;
-  bool fail(const Error& error, DeviceId device, bool told,
-            std::span<const failure::Use> uses) noexcept;
+  bool fail(Error& error, DeviceId device, std::span<const failure::Use> uses) noexcept;
 
   // `unwritten`, when the host would read a bad byte.
   std::optional<Error> read(const failure::Use& use, std::source_location site);
-
-  // The program was given an `unwritten`.
-  void told(const Error& error) noexcept;
 
   // The bytes are nobody's any more.
   void forget(const failure::Use& use) noexcept {
@@ -65,7 +61,7 @@ class Failures {
   // A call of the program's was refused because the device is lost.
   void told_of_loss(DeviceId device) noexcept;
 
-  // The device is gone: a loss that nobody was told of goes to the error sink.
+  // The device is gone.
   void end_loss(DeviceId device) noexcept;
 
   // A life for an allocation; and its end, with the points of what may use the allocation still.
@@ -75,9 +71,9 @@ class Failures {
  private:
   // What tasks leave unwritten because their device is lost has one failure.
   struct Lost {
-    FailureId failure;  // The latest: none, or it may be forgotten.
-    std::optional<Error> cause;
-    bool told = false;
+    FailureId failure;           // The latest: none, or it may be forgotten.
+    std::optional<Error> cause;  // With its news. None: no task has met the loss.
+    bool told = false;           // Of no use once there is a cause.
   };
 
   struct Graph {
@@ -108,10 +104,11 @@ class Failures {
     }
   };
 
-  void lose(const Error& error, DeviceId device, bool told,
-            std::span<const failure::Use> uses) noexcept;
+  class FailureNews;
 
-  // Puts down what has changed, and tells what nobody was told of.
+  void lose(Error& error, DeviceId device, std::span<const failure::Use> uses) noexcept;
+
+  // Puts down what has changed. What is forgotten goes behind the lock.
   template <class F>
   decltype(auto) change(F&& function) noexcept;
 
@@ -136,14 +133,14 @@ class StreamOutcomes final : public backend::Outcomes {
     stream_ = stream;
   }
 
-  bool failed(const Error& error, std::span<const failure::Use> uses, bool told) noexcept override {
-    return Failures::instance().fail(error, device_, told, uses);
+  bool failed(Error& error, std::span<const failure::Use> uses) noexcept override {
+    return Failures::instance().fail(error, device_, uses);
   }
 
  private:
   std::optional<Error> skip(std::span<const failure::Use> uses, std::string_view task,
-                            std::source_location site) noexcept override {
-    return Failures::instance().skip(uses, {task, stream_, site});
+                            std::source_location site, bool told) noexcept override {
+    return Failures::instance().skip(uses, {task, stream_, site}, told);
   }
   void prove(std::span<const failure::Use> uses) noexcept override {
     Failures::instance().prove(uses);

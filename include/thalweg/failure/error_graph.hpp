@@ -18,7 +18,7 @@
 // Taint is keyed by allocation and not by address: who gets the bytes of a dropped allocation
 // starts clean. What a dropped allocation carries stays until each task that may use it has passed.
 // A failure without a carrier is forgotten; so the graph is as large as the bad memory is ragged.
-// One that is forgotten before anybody was told of it is given to take_unheard().
+// Its root is then given to take_forgotten(): whoever has it may be the last who can tell of it.
 //
 // Threads:    external synchronization.
 // Errors:     none.
@@ -102,10 +102,12 @@ class THALWEG_EXPORT ErrorGraph {
 
   // or it has failed, and what it should have written is not. Gives back 0, and remembers nothing,
   // where that is no byte.
-  // `heard`: somebody else tells of it, who is kept until he has.
   // `same`: the bytes get this failure, and not a new one, where it still lives.
-  FailureId fail(const Error& root, DeviceId device, bool heard, std::span<const Use> uses,
+  FailureId fail(const Error& root, DeviceId device, std::span<const Use> uses,
                  FailureId same = {});
+
+  // Whether fail() would remember anything.
+  static bool taints(std::span<const Use> uses) noexcept;
 
   // or it was skipped because of `input`.
   void skip(const Bad& input, const TaskWords& task, std::span<const Use> uses);
@@ -136,18 +138,11 @@ class THALWEG_EXPORT ErrorGraph {
     }
   }
 
-  // Failures that are forgotten and that nobody was told of, since the last call.
-  struct Unheard {
-    DeviceId device;
-    Error root;
-  };
-  std::vector<Unheard> take_unheard() { return std::exchange(unheard_, {}); }
+  // The roots of failures that were forgotten since the last call.
+  std::vector<Error> take_forgotten() { return std::exchange(forgotten_, {}); }
 
   // Each failure among the bytes that the uses read, once, in the order in which they are met.
   std::vector<FailureReport> reports(std::span<const Use> uses) const;
-
-  // Somebody was told of the failure, which may be forgotten by now.
-  void heard(FailureId failure) noexcept;
 
   // Those that live, the oldest first.
   std::vector<LivingFailure> living() const;
@@ -182,9 +177,9 @@ class THALWEG_EXPORT ErrorGraph {
   struct Node {
     Error root;
     DeviceId device;
-    bool heard = false;
     std::uint64_t carriers = 0;
-    std::uint64_t skips = 0;      // The number of the latest record.
+    std::uint64_t skips = 0;
+    std::uint64_t recorded = 0;   // Of these, with outputs: the number of the latest record.
     std::vector<Record> records;  // Number n is at n % kRecordsKept.
   };
 
@@ -203,7 +198,7 @@ class THALWEG_EXPORT ErrorGraph {
   Carriers carriers_;                 // Each has a range.
   std::deque<AllocationId> dropped_;  // Those that are dropped, and some that were.
   std::map<FailureId, Node> nodes_;   // Each has a carrier.
-  std::vector<Unheard> unheard_;
+  std::vector<Error> forgotten_;
 };
 
 }  // namespace thalweg::failure

@@ -116,14 +116,15 @@ std::optional<Error> held_back(Slot& slot, bool stopped, Workers& workers,
   if (!stopped && !outcomes.any_bad()) [[likely]]
     return std::nullopt;
   const Words words = words_of(slot);
-  if (std::optional<Error> bad = outcomes.starts(uses, words.text(), words.site)) {
+  const bool told = slot.completion != nullptr;
+  if (std::optional<Error> bad = outcomes.starts(uses, words.text(), words.site, told)) {
     workers.count_skipped();
     return bad;
   }
   if (!stopped) return std::nullopt;
   workers.count_cancelled();
   Error error = backend::stopped(words.what, words.name, words.site);
-  outcomes.failed(error, uses, true);
+  outcomes.failed(error, uses);
   return error;
 }
 
@@ -186,8 +187,7 @@ void execute(Slot& slot, bool stopped, Workers& workers, backend::Outcomes& outc
     error = run(slot, workers);
     if (error) [[unlikely]] {
       workers.count_failure();
-      const bool told = slot.completion != nullptr;
-      if (!outcomes.failed(*error, uses_of(slot), told) && !told)
+      if (!outcomes.failed(*error, uses_of(slot)) && slot.completion == nullptr)
         thalweg::detail::to_error_sink(*error);
     } else {
       outcomes.succeeded(uses_of(slot));

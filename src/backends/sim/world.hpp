@@ -325,7 +325,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   template <class F>
   auto unlocked(Op& op, Lock& lock, F&& function);
   std::optional<Error> bad_input(const Queue& queue, Op& op, Lock& lock);
-  bool settle(const Queue& queue, Op& op, const std::optional<Error>& error, Lock& lock);
+  bool settle(const Queue& queue, Op& op, std::optional<Error>& error, Lock& lock);
   void pass(Queue& queue, Op& op, std::optional<Error>& error, bool carried, Lock& lock);
   void count_end(ErrorKind kind) noexcept;
   void note_effects(const Queue& queue, const Op& op);

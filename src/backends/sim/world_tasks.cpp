@@ -521,15 +521,17 @@ auto World::unlocked(Op& op, Lock& lock, F&& function) {
 std::optional<Error> World::bad_input(const Queue& queue, Op& op, Lock& lock) {
   backend::Outcomes& outcomes = queue.outcomes();
   if (loss_.happened() || op.uses.empty() || !outcomes.any_bad()) return std::nullopt;
-  return unlocked(op, lock, [&] { return outcomes.starts(op.uses, op.user->what, op.user->site); });
+  return unlocked(op, lock, [&] {
+    return outcomes.starts(op.uses, op.user->what, op.user->site, op.completion.get() != nullptr);
+  });
 }
 
 // Before the task is over for anybody. True when bytes carry its failure.
-bool World::settle(const Queue& queue, Op& op, const std::optional<Error>& error, Lock& lock) {
+bool World::settle(const Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) {
   backend::Outcomes& outcomes = queue.outcomes();
   if (!error && (op.uses.empty() || !outcomes.any_bad())) return false;
   return unlocked(op, lock, [&] {
-    if (error) return outcomes.failed(*error, op.uses, op.completion.get() != nullptr);
+    if (error) return outcomes.failed(*error, op.uses);
     outcomes.succeeded(op.uses);
     return false;
   });

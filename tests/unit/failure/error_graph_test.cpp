@@ -45,7 +45,7 @@ bool run(ErrorGraph& graph, const std::vector<Use>& uses, const std::string& nam
 }
 
 FailureId fail(ErrorGraph& graph, const std::vector<Use>& uses, std::string text = "It failed.") {
-  return graph.fail(error(std::move(text)), kDevice, false, uses);
+  return graph.fail(error(std::move(text)), kDevice, uses);
 }
 
 bool good(const ErrorGraph& graph, const Use& use) { return !graph.first_bad({&use, 1}); }
@@ -89,7 +89,7 @@ TEST(ErrorGraph, SeveralTasksMayShareAFailure) {
   ErrorGraph graph;
   const FailureId failure = fail(graph, {writes(kX, 0, 8)}, "The loss.");
   const std::vector again{writes(kX, 4, 12), writes(kY, 0, 4)};
-  EXPECT_EQ(graph.fail(error("Not kept."), kDevice, false, again, failure), failure);
+  EXPECT_EQ(graph.fail(error("Not kept."), kDevice, again, failure), failure);
   ASSERT_EQ(graph.living().size(), 1u);
   EXPECT_EQ(graph.living()[0].carriers, 2u);
   EXPECT_EQ(graph.living()[0].root.message(), "The loss.");
@@ -97,14 +97,14 @@ TEST(ErrorGraph, SeveralTasksMayShareAFailure) {
   graph.prove(std::vector{writes(kX, 0, 12), writes(kY, 0, 4)});
   EXPECT_TRUE(graph.empty());
   // It is forgotten: the next is another one.
-  EXPECT_NE(graph.fail(error("Later."), kDevice, true, again, failure), failure);
+  EXPECT_NE(graph.fail(error("Later."), kDevice, again, failure), failure);
   EXPECT_EQ(graph.living()[0].root.message(), "Later.");
 }
 
 TEST(ErrorGraph, RowsWithGapsAreBadRowByRow) {
   ErrorGraph graph;
   const Use rows{kX, 4, 2, 3, 10, AccessMode::write};
-  graph.fail(error("It failed."), kDevice, false, {&rows, 1});
+  graph.fail(error("It failed."), kDevice, {&rows, 1});
   for (std::uint64_t byte = 0; byte != 40; ++byte) {
     const bool in_row = byte >= 4 && byte < 26 && (byte - 4) % 10 < 2;
     EXPECT_EQ(good(graph, reads(kX, byte, byte + 1)), !in_row) << byte;
@@ -249,20 +249,31 @@ TEST(ErrorGraph, WhatFailsAfterTheDropGoesAsWell) {
   EXPECT_TRUE(graph.empty());
 }
 
-// A failure is told to somebody: who reads the bytes, or whoever is asked for what nobody heard.
-TEST(ErrorGraph, NoFailureIsForgottenUntold) {
+// Whoever keeps the graph is given what it forgets, once.
+TEST(ErrorGraph, TheRootsOfForgottenFailuresAreGivenBack) {
   ErrorGraph graph;
   fail(graph, {writes(kX, 0, 8)}, "Overwritten.");
-  fail(graph, {writes(kY, 0, 8)}, "Read.");
-  graph.heard(reports(graph, reads(kY, 0, 8))[0].failure);
-  graph.prove(std::vector{writes(kX, 0, 8), writes(kY, 0, 8)});
-  const auto unheard = graph.take_unheard();
-  ASSERT_EQ(unheard.size(), 1u);
-  EXPECT_EQ(unheard[0].root.message(), "Overwritten.");
-  EXPECT_TRUE(graph.take_unheard().empty());
-  graph.fail(error("A future has it."), kDevice, true, std::vector{writes(kX, 0, 8)});
-  graph.prove(std::vector{writes(kX, 0, 8)});
-  EXPECT_TRUE(graph.take_unheard().empty());
+  fail(graph, {writes(kY, 0, 8)}, "Kept.");
+  graph.prove(std::vector{writes(kX, 0, 8), writes(kY, 0, 4)});
+  const auto forgotten = graph.take_forgotten();
+  ASSERT_EQ(forgotten.size(), 1u);
+  EXPECT_EQ(forgotten[0].message(), "Overwritten.");
+  EXPECT_TRUE(graph.take_forgotten().empty());
+}
+
+// Tasks that write nothing are skipped as well, and are on nobody's way.
+TEST(ErrorGraph, ReadersDoNotPushTheWayOut) {
+  ErrorGraph graph;
+  fail(graph, {writes(kX, 0, 8)});
+  EXPECT_FALSE(run(graph, {reads(kX, 0, 8), writes(kY, 0, 8)}, "on the way"));
+  for (std::size_t i = 0; i != 2 * kRecordsKept; ++i)
+    EXPECT_FALSE(run(graph, {reads(kX, 0, 8)}, "reader"));
+  const auto found = reports(graph, reads(kY, 0, 8));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].skips, 2 * kRecordsKept + 1);
+  ASSERT_EQ(found[0].chain.size(), 1u);
+  EXPECT_EQ(found[0].chain[0].task, "on the way");
+  EXPECT_EQ(found[0].chain_dropped, 0u);
 }
 
 // Against the model.
@@ -295,7 +306,7 @@ class Pair {
       ASSERT_EQ(names_.at(bad->taint.failure), why->failure);
       graph_.skip(*bad, {std::to_string(task), "", std::source_location::current()}, uses);
     } else if (fails) {
-      const FailureId failure = graph_.fail(error(std::to_string(task)), kDevice, false, uses);
+      const FailureId failure = graph_.fail(error(std::to_string(task)), kDevice, uses);
       if (failure) names_[failure] = task;
     } else {
       graph_.prove(uses);

@@ -13,6 +13,7 @@
 
 #include "runtime/failures.hpp"
 #include "support/failing_program.hpp"
+#include "contract/support/sink.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/thalweg.hpp"
@@ -206,8 +207,90 @@ TEST_P(FailuresTest, WhoBringsBytesAgainStartsCleanWhereNobodyElseHadThem) {
   EXPECT_EQ(refusal(s.read(adopt(0, 25)).get()), "unwritten");
   EXPECT_EQ(living(), 1u);
   must(s.fill(other, 1u));
+  must(s.synchronize());
   EXPECT_EQ(living(), 0u);
 }
+
+// A failure is told once: by whoever gives it to the program first; by the error sink when nobody is
+// left who could.
+class ToldOnceTest : public FailuresTest {
+ protected:
+  std::vector<std::string> sunk() const {
+    std::vector<std::string> all;
+    for (const Error& error : sink_.errors()) all.emplace_back(name(error.kind()));
+    return all;
+  }
+
+  Future<void> fails(const Stream& s, const Numbers& x) const {
+    return s.host("fails", {writes(x)}, [] { throw std::runtime_error("broken"); });
+  }
+
+  const contract::Sink sink_;
+};
+
+TEST_P(ToldOnceTest, ByAFutureThatOutlivesTheBytes) {
+  const Stream s = stream("s");
+  Future<Values> read;
+  {
+    const Numbers x = numbers(s);
+    must(s.launch(breaks, 8, x));
+    read = s.read(x);
+  }
+  must(s.synchronize());
+  EXPECT_EQ(living(), 0u);
+  EXPECT_TRUE(sink_.errors().empty());
+  EXPECT_EQ(refusal(read.get()), "unwritten");
+  read = {};
+  EXPECT_TRUE(sink_.errors().empty());
+}
+
+TEST_P(ToldOnceTest, ByAReaderWhenTheTasksFutureWasDropped) {
+  const Stream s = stream("s");
+  const Numbers x = numbers(s);
+  static_cast<void>(fails(s, x));
+  EXPECT_EQ(refusal(s.read(x).get()), "unwritten");
+  must(s.fill(x, 1u));
+  must(s.synchronize());
+  EXPECT_EQ(living(), 0u);
+  EXPECT_TRUE(sink_.errors().empty());
+}
+
+TEST_P(ToldOnceTest, ByTheTasksFutureWhenTheBytesAreGone) {
+  const Stream s = stream("s");
+  Future<void> failed = fails(s, numbers(s));
+  must(s.synchronize());
+  EXPECT_EQ(living(), 0u);
+  EXPECT_TRUE(sink_.errors().empty());
+  EXPECT_EQ(refusal(failed.get()), "task_failed");
+  EXPECT_TRUE(sink_.errors().empty());
+}
+
+TEST_P(ToldOnceTest, ByTheSinkWhenTheLastWhoCouldIsGone) {
+  const Stream s = stream("s");
+  {
+    Future<void> failed;
+    Future<Values> read;
+    {
+      const Numbers x = numbers(s);
+      failed = fails(s, x);
+      read = s.read(x);
+      must(s.synchronize());
+    }
+    EXPECT_EQ(living(), 0u);
+    failed = {};
+    EXPECT_TRUE(sink_.errors().empty());
+  }
+  EXPECT_EQ(sunk(), std::vector<std::string>{"task_failed"});
+}
+
+TEST_P(ToldOnceTest, ByTheSinkAtOnceWhereNoBytesAreBad) {
+  const Stream s = stream("s");
+  static_cast<void>(s.host("fails", {}, [] { throw std::runtime_error("broken"); }));
+  must(s.synchronize());
+  EXPECT_EQ(sunk(), std::vector<std::string>{"task_failed"});
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ToldOnceTest, testing::Values("cpu?workers=1", "cpu?workers=3", "sim"));
 
 INSTANTIATE_TEST_SUITE_P(All, FailuresTest,
                          testing::Values("cpu?workers=1", "cpu?workers=3", "sim?seed=1",
