@@ -19,26 +19,42 @@ Failures& Failures::instance() noexcept {
 
 template <class F>
 decltype(auto) Failures::change(F&& function) noexcept {
-  std::vector<failure::ErrorGraph::Unheard> unheard;
+  Unheard unheard;
   bool collects = false;
   auto result = graph_.with([&](Graph& graph) {
     auto given = function(graph.errors);
-    if (graph.late) std::exchange(graph.late, nullptr)(graph.errors);
-    unheard = graph.errors.take_unheard();
+    unheard = put_down(graph);
     collects = graph.errors.carriers() > graph.collect_at;
     if (plant::planted(plant::Bug::sink_under_lock))
       for (const auto& each : std::exchange(unheard, {})) thalweg::detail::to_error_sink(each.root);
     // He alone does, and not once more on the way: perhaps nothing is gone.
     if (collects) graph.collect_at = graph.errors.carriers() * 2;
-    // Under the lock: who clears it and who sets it come one after the other.
-    any_.store(!graph.errors.empty(), std::memory_order_release);
     return given;
   });
-  for (const auto& [device, root] : unheard)
-    if (root.kind() != ErrorKind::cancelled) tell(device, root);
+  tell(unheard);
   if (collects) [[unlikely]]
     collect();
   return result;
+}
+
+// Under the lock: who clears the flag and who sets it come one after the other.
+Failures::Unheard Failures::put_down(Graph& graph) noexcept {
+  if (graph.late) std::exchange(graph.late, nullptr)(graph.errors);
+  any_.store(!graph.errors.empty(), std::memory_order_release);
+  return graph.errors.take_unheard();
+}
+
+Failures::Unheard Failures::forget(const failure::Use& use) noexcept {
+  if (!any_.load(std::memory_order_acquire)) return {};
+  return graph_.with([&](Graph& graph) {
+    graph.errors.prove({&use, 1});
+    return put_down(graph);
+  });
+}
+
+void Failures::tell(const Unheard& unheard) noexcept {
+  for (const auto& [device, root] : unheard)
+    if (root.kind() != ErrorKind::cancelled) tell(device, root);
 }
 
 void Failures::tell(DeviceId device, const Error& root) noexcept {

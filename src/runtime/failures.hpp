@@ -45,10 +45,11 @@ class Failures {
   // The program was given an `unwritten`.
   void told(const Error& error) noexcept;
 
-  // The bytes are nobody's any more.
-  void forget(const failure::Use& use) noexcept {
-    if (any_.load(std::memory_order_acquire)) prove({&use, 1});
-  }
+  // The bytes are nobody's any more. May be called under a lock of lower rank; what went unheard is
+  // told afterwards, without one.
+  using Unheard = std::vector<failure::ErrorGraph::Unheard>;
+  [[nodiscard]] Unheard forget(const failure::Use& use) noexcept;
+  void tell(const Unheard& unheard) noexcept;
 
   // The allocation has no handle any more; `uses`: the points of its tasks.
   void drop(AllocationId allocation, const order::PointSet& uses) noexcept;
@@ -98,6 +99,7 @@ class Failures {
   template <class F>
   decltype(auto) change(F&& function) noexcept;
 
+  Unheard put_down(Graph& graph) noexcept;
   void tell(DeviceId device, const Error& root) noexcept;
 
   using Observers = std::map<DeviceId, std::shared_ptr<backend::Observer>>;

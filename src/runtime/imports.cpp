@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/plant.hpp"
-#include "runtime/failures.hpp"
 #include "runtime/registry.hpp"
 
 namespace thalweg::runtime {
@@ -115,15 +114,15 @@ Ref<Import> Imports::erase_if_over(Ranges& ranges, Ranges::iterator range) {
   return import;
 }
 
-// Whoever brings the bytes again starts clean.
-void Imports::forget_failures(Space space, const Ref<Import>& erased) {
-  if (!erased) return;
+// Whoever brings the bytes again starts clean. Under the lock: what he leaves bad is his.
+Failures::Unheard Imports::forget_failures(Space space, const Ref<Import>& erased) {
+  if (!erased) return {};
   failure::Use all;
   all.allocation = record_of(space);
   all.offset = erased->address();
   all.row_bytes = erased->end() - erased->address();
   all.mode = AccessMode::write;
-  Failures::instance().forget(all);
+  return Failures::instance().forget(all);
 }
 
 AllocationId Imports::record_of(Space space) noexcept {
@@ -134,16 +133,16 @@ AllocationId Imports::record_of(Space space) noexcept {
 
 void Imports::drop(Space space, Import& import) {
   if (plant::planted(plant::Bug::imports_apart)) return;
-  forget_failures(space, ranges_.with([&](Ranges& ranges) {
+  Failures::instance().tell(ranges_.with([&](Ranges& ranges) {
     const auto range = find(ranges, space, import.address());
     --range->second.users;
-    return erase_if_over(ranges, range);
+    return forget_failures(space, erase_if_over(ranges, range));
   }));
 }
 
 void Imports::sweep(Space space, std::uint64_t address) {
-  forget_failures(space, ranges_.with([&](Ranges& ranges) {
-    return erase_if_over(ranges, find(ranges, space, address));
+  Failures::instance().tell(ranges_.with([&](Ranges& ranges) {
+    return forget_failures(space, erase_if_over(ranges, find(ranges, space, address)));
   }));
 }
 

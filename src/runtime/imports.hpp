@@ -20,6 +20,7 @@
 #include <utility>
 #include <vector>
 
+#include "runtime/failures.hpp"
 #include "runtime/record.hpp"
 #include "sync/lock.hpp"
 #include "thalweg/base/ref.hpp"
@@ -90,7 +91,7 @@ class Imports {
 
   static Ranges::iterator find(Ranges& ranges, Space space, std::uint64_t address);
   static Ref<Import> erase_if_over(Ranges& ranges, Ranges::iterator range);
-  static void forget_failures(Space space, const Ref<Import>& erased);
+  static Failures::Unheard forget_failures(Space space, const Ref<Import>& erased);
 
   sync::Guarded<Ranges> ranges_{sync::Rank::registry};
 };
