@@ -24,19 +24,31 @@ decltype(auto) Failures::change(F&& function) noexcept {
   bool collects = false;
   auto result = graph_.with([&](Graph& graph) {
     auto given = function(graph.errors);
-    if (graph.late) std::exchange(graph.late, nullptr)(graph.errors);
-    forgotten = graph.errors.take_forgotten();
+    forgotten = put_down(graph);
     if (plant::planted(plant::Bug::sink_under_lock)) forgotten.clear();
     collects = graph.errors.carriers() > graph.collect_at;
     // He alone does, and not once more on the way: perhaps nothing is gone.
     if (collects) graph.collect_at = graph.errors.carriers() * 2;
-    // Under the lock: who clears it and who sets it come one after the other.
-    any_.store(!graph.errors.empty(), std::memory_order_release);
     return given;
   });
   if (collects) [[unlikely]]
     collect();
   return result;
+}
+
+// Under the lock: who clears the flag and who sets it come one after the other.
+std::vector<Error> Failures::put_down(Graph& graph) noexcept {
+  if (graph.late) std::exchange(graph.late, nullptr)(graph.errors);
+  any_.store(!graph.errors.empty(), std::memory_order_release);
+  return graph.errors.take_forgotten();
+}
+
+std::vector<Error> Failures::forget(const failure::Use& use) noexcept {
+  if (!any_.load(std::memory_order_acquire)) return {};
+  return graph_.with([&](Graph& graph) {
+    graph.errors.prove({&use, 1});
+    return put_down(graph);
+  });
 }
 
 // Whoever stops a task knows: that is no news.

@@ -41,10 +41,9 @@ class Failures {
   // `unwritten`, when the host would read a bad byte.
   std::optional<Error> read(const failure::Use& use, std::source_location site);
 
-  // The bytes are nobody's any more.
-  void forget(const failure::Use& use) noexcept {
-    if (any_.load(std::memory_order_acquire)) prove({&use, 1});
-  }
+  // The bytes are nobody's any more. May be called under a lock of lower rank; gives back what goes
+  // without one.
+  [[nodiscard]] std::vector<Error> forget(const failure::Use& use) noexcept;
 
   // The allocation has no handle any more; `uses`: the points of its tasks.
   void drop(AllocationId allocation, const order::PointSet& uses) noexcept;
@@ -112,6 +111,7 @@ class Failures {
   template <class F>
   decltype(auto) change(F&& function) noexcept;
 
+  std::vector<Error> put_down(Graph& graph) noexcept;
   void tell(DeviceId device, const Error& root) noexcept;
 
   using Observers = std::map<DeviceId, std::shared_ptr<backend::Observer>>;

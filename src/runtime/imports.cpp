@@ -114,36 +114,22 @@ void Imports::erase_if_over(Ranges& ranges, Ranges::iterator range) {
 }
 
 // Of the bytes, those that are no user's.
-std::vector<Imports::Bytes> Imports::unused(Space space, Bytes bytes) const {
-  return ranges_.with([&](const Ranges& ranges) {
-    std::vector<Bytes> all;
-    auto [first, end] = bytes;
-    auto range = ranges.lower_bound({space, end});
-    while (range != ranges.begin() && std::prev(range)->first.first == space &&
-           std::prev(range)->second.import->end() > first)
-      --range;
-    for (; range != ranges.end() && range->first < std::pair(space, end); ++range) {
-      for (const auto& [begin, last] : range->second.users) {
-        if (begin >= end || last <= first) continue;
-        if (begin > first) all.emplace_back(first, begin);
-        first = last;
-      }
+std::vector<Imports::Bytes> Imports::unused(const Ranges& ranges, Space space, Bytes bytes) {
+  std::vector<Bytes> all;
+  auto [first, end] = bytes;
+  auto range = ranges.lower_bound({space, end});
+  while (range != ranges.begin() && std::prev(range)->first.first == space &&
+         std::prev(range)->second.import->end() > first)
+    --range;
+  for (; range != ranges.end() && range->first < std::pair(space, end); ++range) {
+    for (const auto& [begin, last] : range->second.users) {
+      if (begin >= end || last <= first) continue;
+      if (begin > first) all.emplace_back(first, begin);
+      first = last;
     }
-    if (first < end) all.emplace_back(first, end);
-    return all;
-  });
-}
-
-// Whoever brings the bytes again starts clean.
-void Imports::forget_failures(Space space, const std::vector<Bytes>& bytes) {
-  for (const auto& [first, end] : bytes) {
-    failure::Use use;
-    use.allocation = record_of(space);
-    use.offset = first;
-    use.row_bytes = end - first;
-    use.mode = AccessMode::write;
-    Failures::instance().forget(use);
   }
+  if (first < end) all.emplace_back(first, end);
+  return all;
 }
 
 AllocationId Imports::record_of(Space space) noexcept {
@@ -162,12 +148,23 @@ void Imports::drop(Space space, std::uint64_t address, std::uint64_t size_bytes)
   });
 }
 
+// Whoever brings the bytes again starts clean. Under the lock: what he leaves bad is his.
 void Imports::sweep(Space space, std::uint64_t address, std::uint64_t size_bytes) {
   if (plant::planted(plant::Bug::imports_apart)) return;
-  ranges_.with(
-      [&](Ranges& ranges) { erase_if_over(ranges, find(ranges, space, address)); });
-  if (Failures::instance().any().load(std::memory_order_acquire))
-    forget_failures(space, unused(space, {address, address + size_bytes}));
+  Failures& failures = Failures::instance();
+  std::vector<std::vector<Error>> forgotten;  // Goes without the lock.
+  ranges_.with([&](Ranges& ranges) {
+    erase_if_over(ranges, find(ranges, space, address));
+    if (!failures.any().load(std::memory_order_acquire)) return;
+    for (const auto& [first, end] : unused(ranges, space, {address, address + size_bytes})) {
+      failure::Use use;
+      use.allocation = record_of(space);
+      use.offset = first;
+      use.row_bytes = end - first;
+      use.mode = AccessMode::write;
+      forgotten.push_back(failures.forget(use));
+    }
+  });
 }
 
 std::size_t Imports::ranges() const {

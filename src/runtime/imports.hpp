@@ -92,8 +92,7 @@ class Imports {
 
   static Ranges::iterator find(Ranges& ranges, Space space, std::uint64_t address);
   static void erase_if_over(Ranges& ranges, Ranges::iterator range);
-  static void forget_failures(Space space, const std::vector<Bytes>& bytes);
-  std::vector<Bytes> unused(Space space, Bytes bytes) const;
+  static std::vector<Bytes> unused(const Ranges& ranges, Space space, Bytes bytes);
 
   sync::Guarded<Ranges> ranges_{sync::Rank::registry};
 };

@@ -180,7 +180,10 @@ TEST(Unheard, TheObserverStaysWhileItIsTold) {
   const auto device = make_id<DeviceId>();
   const failure::Use use{make_id<AllocationId>(), 0, 8, 1, 0, AccessMode::write};
   failures.observe(device, Leaving::create(device));
-  ASSERT_TRUE(failures.fail(Error(ErrorKind::task_failed, "broken"), device, false, {&use, 1}));
+  {
+    Error broken(ErrorKind::task_failed, "broken");
+    ASSERT_TRUE(failures.fail(broken, device, {&use, 1}));
+  }
   failures.prove({&use, 1});
   EXPECT_TRUE(Leaving::alive);
   EXPECT_FALSE(failures.any());
