@@ -39,8 +39,10 @@ Allocation::Allocation(Ref<Device> device, Slot& home, const backend::Block& blo
   size_bytes = bytes;
   address = block.resource.address;
   resource = block.resource.object;
-  life = &Failures::instance().begin_life(id);
-  record = id;
+  if (backend::kOutcomesKept) {
+    life = &Failures::instance().begin_life(id);
+    record = id;
+  }
   if (plant::planted(plant::Bug::taint_by_address)) {
     Failures::instance().end_life(*life, {});
     life = nullptr;
