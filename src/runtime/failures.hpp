@@ -61,10 +61,6 @@ class Failures {
   // Who is told of a device's failures that are forgotten unheard; null: the error sink.
   void observe(DeviceId device, backend::Observer* observer);
 
-  // A life for an allocation; and its end, with the points of what may use the allocation still.
-  const AllocationLife& begin_life(AllocationId id);
-  void end_life(const AllocationLife& life, const order::PointSet& uses) noexcept;
-
  private:
   struct Graph {
     failure::ErrorGraph errors;
@@ -72,20 +68,6 @@ class Failures {
     std::function<void(failure::ErrorGraph&)> late;  // Planted: what is entered too late.
   };
   static constexpr std::size_t kCarriersMin = 256;
-
-  // It is another's only when the uses of the one before have passed: until then it knows them.
-  struct Life : AllocationLife {
-    AllocationId former;  // Whose end it saw last.
-    order::PointSet uses;
-    Life* next = nullptr;
-  };
-
-  // Lives without an allocation: those whose uses have passed, and the others, the oldest first.
-  struct Lives {
-    Life* free = nullptr;
-    Life* ending = nullptr;
-    Life* ending_last = nullptr;
-  };
 
   // Puts down what has changed, and tells what nobody was told of.
   template <class F>
@@ -98,7 +80,6 @@ class Failures {
   std::atomic<bool> any_{false};
   sync::Guarded<Graph> graph_{sync::Rank::failures};
   sync::Guarded<Observers> observers_{sync::Rank::failures};
-  sync::Guarded<Lives> lives_{sync::Rank::failures};
 };
 
 // A stream's part in it.
