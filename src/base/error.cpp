@@ -156,6 +156,17 @@ Error Error::caused_by(const Error& root) const {
   return Error(body);
 }
 
+namespace {
+
+// "16 bytes from byte 4 of allocation 7", "16 bytes at address 0x7f12".
+std::string bytes_text(const FailedBytes& bytes) {
+  if (bytes.by_address) return fmt::format("{} bytes at address {:#x}", bytes.size_bytes, bytes.offset);
+  return fmt::format("{} bytes from byte {} of allocation {}", bytes.size_bytes, bytes.offset,
+                     bytes.allocation.value);
+}
+
+}  // namespace
+
 Error unwritten(std::vector<FailureReport> reports, std::source_location site) {
   const FailureReport& first = reports.front();
   const std::string others =
@@ -164,8 +175,8 @@ Error unwritten(std::vector<FailureReport> reports, std::source_location site) {
           : fmt::format(", and others because of {} more failures", reports.size() - 1);
   const auto body =
       std::make_shared<Error::Body>(ErrorKind::unwritten,
-                                    fmt::format("{} bytes from byte {} were left unwritten{}.",
-                                                first.bytes.size_bytes, first.bytes.offset, others),
+                                    fmt::format("{} were left unwritten{}.",
+                                                bytes_text(first.bytes), others),
                                     site);
   body->cause = first.root;
   body->failures = std::move(reports);
@@ -223,10 +234,9 @@ std::string place(const std::source_location& site) {
 void write_way(std::string& text, const FailureReport& report) {
   const auto out = std::back_inserter(text);
   for (const SkippedTask& skipped : report.chain)
-    fmt::format_to(out, "\n  by way of {}{}{}, skipped: {} bytes that it reads, from byte {} on",
-                   skipped.task,
+    fmt::format_to(out, "\n  by way of {}{}{}, skipped: it reads {}", skipped.task,
                    skipped.stream.empty() ? "" : fmt::format(" on stream `{}`", skipped.stream),
-                   place(skipped.site), skipped.input.size_bytes, skipped.input.offset);
+                   place(skipped.site), bytes_text(skipped.input));
   if (report.chain_dropped != 0) fmt::format_to(out, "\n  by way of {} more", report.chain_dropped);
 }
 
@@ -234,9 +244,8 @@ void write_failures(std::string& text, std::span<const FailureReport> reports) {
   for (const FailureReport& report : reports) {
     if (&report != reports.data())
       fmt::format_to(std::back_inserter(text),
-                     "\n  and {} bytes from byte {}, because of {}: {}{}",
-                     report.bytes.size_bytes, report.bytes.offset, name(report.root.kind()),
-                     report.root.message(), place(report.root.site()));
+                     "\n  and {}, because of {}: {}{}", bytes_text(report.bytes),
+                     name(report.root.kind()), report.root.message(), place(report.root.site()));
     write_way(text, report);
   }
 }
@@ -263,8 +272,8 @@ void write_site(std::string& text, const std::source_location& site) {
 }
 
 std::string bytes_json(const FailedBytes& bytes) {
-  return fmt::format("{{\"allocation\":{},\"offset\":{},\"size_bytes\":{}}}",
-                     bytes.allocation.value, bytes.offset, bytes.size_bytes);
+  return fmt::format("{{\"allocation\":{},\"{}\":{},\"size_bytes\":{}}}", bytes.allocation.value,
+                     bytes.by_address ? "address" : "offset", bytes.offset, bytes.size_bytes);
 }
 
 void write_error(std::string& text, const Error& error);

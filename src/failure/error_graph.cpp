@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_set>
 
 #include "thalweg/base/check.hpp"
 
@@ -34,7 +35,7 @@ auto first_behind(Ranges& ranges, std::uint64_t begin) {
 }
 
 FailedBytes all_of(const Use& use) {
-  FailedBytes bytes{use.allocation, use.offset, 0};
+  FailedBytes bytes{use.allocation, use.offset, 0, use.life == nullptr};
   for_rows(use, [&bytes](std::uint64_t, std::uint64_t end) {
     bytes.size_bytes = end - bytes.offset;
     return true;
@@ -55,7 +56,9 @@ std::optional<ErrorGraph::Bad> ErrorGraph::first_bad(std::span<const Use> uses) 
       const auto at = first_behind(ranges, begin);
       if (at == ranges.end() || at->first >= end) return at != ranges.end();
       const std::uint64_t first = std::max(begin, at->first);
-      bad = Bad{at->second.taint, {use.allocation, first, std::min(end, at->second.end) - first}};
+      bad = Bad{at->second.taint,
+                {use.allocation, first, std::min(end, at->second.end) - first,
+                 use.life == nullptr}};
       return false;
     });
     if (bad) return bad;
@@ -221,6 +224,7 @@ void ErrorGraph::shed(Carriers::iterator carrier) {
 
 std::vector<FailureReport> ErrorGraph::reports(std::span<const Use> uses) const {
   std::vector<FailureReport> reports;
+  std::unordered_set<FailureId> known;
   for (const Use& use : uses) {
     if (!use.reads()) continue;
     const auto carrier = carriers_.find(use.allocation);
@@ -229,16 +233,14 @@ std::vector<FailureReport> ErrorGraph::reports(std::span<const Use> uses) const 
     for_rows(use, [&](std::uint64_t begin, std::uint64_t end) {
       for (auto at = first_behind(ranges, begin); at != ranges.end() && at->first < end; ++at) {
         const Taint& taint = at->second.taint;
-        if (std::any_of(reports.begin(), reports.end(), [&taint](const FailureReport& report) {
-              return report.failure == taint.failure;
-            }))
-          continue;
+        if (!known.insert(taint.failure).second) continue;
         const Node& node = nodes_.at(taint.failure);
         const std::uint64_t first = std::max(begin, at->first);
         FailureReport& report = reports.emplace_back(
             FailureReport{taint.failure,
                           node.root,
-                          {use.allocation, first, std::min(end, at->second.end) - first},
+                          {use.allocation, first, std::min(end, at->second.end) - first,
+                           use.life == nullptr},
                           node.carriers,
                           node.skips,
                           {},

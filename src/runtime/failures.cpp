@@ -7,6 +7,7 @@
 
 #include "base/news.hpp"
 #include "base/plant.hpp"
+#include "runtime/lives.hpp"
 #include "runtime/registry.hpp"
 #include "sync/timeline.hpp"
 #include "thalweg/base/log.hpp"
@@ -192,13 +193,12 @@ void Failures::collect() noexcept {
   if (!any_.load(std::memory_order_acquire)) return;
   const auto gone = graph_.with([](const Graph& graph) { return graph.errors.gone(); });
   std::vector<order::PointSet> uses;
-  lives_.with([&](const Lives&) {
-    for (const auto& [allocation, life] : gone) {
-      const auto& known = static_cast<const Life&>(*life);
-      // A life that is another's by now: then all uses have passed.
-      uses.push_back(known.former == allocation ? known.uses : order::PointSet());
-    }
-  });
+  for (const auto& [allocation, life] : gone) {
+    const auto& known = static_cast<const Life&>(*life);
+    const sync::Locked queue(known.lock);
+    // A life that is another's by now: then all uses have passed.
+    uses.push_back(known.owner() == allocation ? known.uses : order::PointSet());
+  }
   change([&](failure::ErrorGraph& errors) {
     if (plant::planted(plant::Bug::taint_not_shed)) return true;
     for (std::size_t i = 0; i != gone.size(); ++i) errors.drop(gone[i].first, uses[i]);
@@ -213,47 +213,6 @@ std::vector<LivingFailure> Failures::living(DeviceId device) const {
   auto all = graph_.with([](const Graph& graph) { return graph.errors.living(); });
   std::erase_if(all, [device](const LivingFailure& living) { return living.device != device; });
   return all;
-}
-
-namespace {
-
-// Nobody is told that it was asked: no answer depends on it.
-bool over(const order::PointSet& points) noexcept {
-  return std::all_of(points.begin(), points.end(), [](order::Point point) {
-    return sync::queue_timeline(point.queue()).reached(point.serial().value);
-  });
-}
-
-}  // namespace
-
-const AllocationLife& Failures::begin_life(AllocationId id) {
-  Life* const life = lives_.with([](Lives& lives) -> Life* {
-    if (lives.free != nullptr) return std::exchange(lives.free, lives.free->next);
-    // One that is used for long is not in the way of those behind it. With two looks at most every
-    // other one is waited for in vain: there are twice as many as are in use, and no more.
-    for (int look = 0; look != 2 && lives.ending != nullptr; ++look) {
-      Life* const first = std::exchange(lives.ending, lives.ending->next);
-      if (over(first->uses)) return first;
-      lives.end(*first);
-    }
-    return new Life;
-  });
-  life->next = nullptr;
-  life->id.store(id.value, std::memory_order_release);
-  return *life;
-}
-
-void Failures::end_life(const AllocationLife& life, const order::PointSet& uses) noexcept {
-  auto& mine = static_cast<Life&>(const_cast<AllocationLife&>(life));
-  lives_.with([&](Lives& lives) {
-    mine.former = AllocationId{mine.id.load(std::memory_order_relaxed)};
-    mine.uses = uses;
-    mine.id.store(0, std::memory_order_release);
-    if (over(uses))
-      mine.next = std::exchange(lives.free, &mine);
-    else
-      lives.end(mine);
-  });
 }
 
 }  // namespace thalweg::runtime

@@ -63,10 +63,6 @@ class Failures {
   // The device is gone.
   void end_loss(DeviceId device) noexcept;
 
-  // A life for an allocation; and its end, with the points of what may use the allocation still.
-  const AllocationLife& begin_life(AllocationId id);
-  void end_life(const AllocationLife& life, const order::PointSet& uses) noexcept;
-
  private:
   // What tasks leave unwritten because their device is lost has one failure.
   struct Lost {
@@ -82,26 +78,6 @@ class Failures {
     std::function<void(failure::ErrorGraph&)> late;  // Planted: what is entered too late.
   };
   static constexpr std::size_t kCarriersMin = 256;
-
-  // It is another's only when the uses of the one before have passed: until then it knows them.
-  struct Life : AllocationLife {
-    AllocationId former;  // Whose end it saw last.
-    order::PointSet uses;
-    Life* next = nullptr;
-  };
-
-  // Lives without an allocation: those whose uses have passed, and the others, in a row.
-  struct Lives {
-    Life* free = nullptr;
-    Life* ending = nullptr;
-    Life* ending_last = nullptr;
-
-    void end(Life& life) noexcept {
-      life.next = nullptr;
-      (ending != nullptr ? ending_last->next : ending) = &life;
-      ending_last = &life;
-    }
-  };
 
   class FailureNews;
 
@@ -119,7 +95,6 @@ class Failures {
   std::atomic<bool> any_{false};
   sync::Guarded<Graph> graph_{sync::Rank::failures};
   sync::Guarded<Observers> observers_{sync::Rank::failures};
-  sync::Guarded<Lives> lives_{sync::Rank::failures};
 };
 
 // A stream's part in it.

@@ -23,6 +23,7 @@
 
 #include "runtime/failures.hpp"
 #include "runtime/kernel_uses.hpp"
+#include "runtime/lives.hpp"
 #include "sync/lock.hpp"
 #include "sync/timeline.hpp"
 #include "thalweg/backend/driver.hpp"
@@ -49,6 +50,7 @@ struct alignas(64) Slot final : backend::Progress {
   sync::SpinLock lock{sync::Rank::queue};
   order::QueueOrder order;  // Guarded as queue_order.hpp says.
   KernelUses kernels;       // Guarded by the lock.
+  Lives lives;              // Guarded by the lock: of the allocations that were made for the queue.
   StreamOutcomes outcomes;
   backend::DriverStream* stream = nullptr;  // Guarded by both locks; null when nobody has the slot.
 };

@@ -27,9 +27,16 @@
 
 namespace thalweg::backend {
 
+// False only in the library that bench/failures measures against.
+#ifdef THALWEG_WITHOUT_OUTCOMES
+inline constexpr bool kOutcomesKept = false;
+#else
+inline constexpr bool kOutcomesKept = true;
+#endif
+
 // Whether an access has to be kept: it touches bytes, which may be bad or become so.
 inline bool has_outcome(const Access& access) noexcept {
-  return access.mode != AccessMode::token && access.row_bytes != 0 && access.rows != 0 &&
+  return kOutcomesKept && access.mode != AccessMode::token && access.row_bytes != 0 && access.rows != 0 &&
          static_cast<bool>(access.allocation->record);
 }
 
@@ -69,7 +76,9 @@ class Outcomes {
   // Whether some byte of the process is bad. Memory ordering: acquire; pairs with the release by
   // whoever made the first one bad. A task that he is ordered before sees it in any case, by his
   // point.
-  bool any_bad() const noexcept { return any_bad_.load(std::memory_order_acquire); }
+  bool any_bad() const noexcept {
+    return kOutcomesKept && any_bad_.load(std::memory_order_acquire);
+  }
 
  protected:
   explicit Outcomes(const std::atomic<bool>& any_bad) noexcept : any_bad_(any_bad) {}

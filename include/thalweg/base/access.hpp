@@ -29,14 +29,30 @@ enum class AccessMode : std::uint8_t {
 };
 
 // Says for ever whether an allocation is still there: lives are used again and never freed. Written
-// by the runtime alone.
-struct AllocationLife {
-  std::atomic<std::uint64_t> id{0};  // Of the allocation that has it; 0 between two.
+// by the runtime alone. It goes to another allocation only when each task of the one before has
+// passed: so a task may keep the life in place of the id.
+class AllocationLife {
+ public:
+  AllocationLife() noexcept = default;
+  explicit AllocationLife(AllocationId allocation) noexcept { begin(allocation); }
 
   // Memory ordering: acquire; pairs with the release when the last handle goes.
   bool is_of(AllocationId allocation) const noexcept {
-    return id.load(std::memory_order_acquire) == allocation.value;
+    return word_.load(std::memory_order_acquire) == (allocation.value << 1 | 1);
   }
+
+  // Whose it is; between two allocations, whose it was.
+  AllocationId owner() const noexcept {
+    return AllocationId{word_.load(std::memory_order_acquire) >> 1};
+  }
+
+  void begin(AllocationId allocation) noexcept {
+    word_.store(allocation.value << 1 | 1, std::memory_order_release);
+  }
+  void end() noexcept { word_.store(owner().value << 1, std::memory_order_release); }
+
+ private:
+  std::atomic<std::uint64_t> word_{0};  // The owner's id << 1 | whether it is there.
 };
 
 // What a backend sees of an allocation. The runtime owns it and derives from it.

@@ -10,8 +10,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "backend/host_work.hpp"
+#include "backends/cpu/uses.hpp"
 #include "backends/cpu/workers.hpp"
 #include "base/plant.hpp"
 #include "os/process.hpp"
@@ -110,11 +112,9 @@ struct Words {
 }
 
 // Why a task is not run; null: it is. Bad bytes come first: a stop is read when its turn has come.
-std::optional<Error> held_back(Slot& slot, bool stopped, Workers& workers,
-                               backend::Outcomes& outcomes) {
-  const std::span<const failure::Use> uses = uses_of(slot);
-  if (!stopped && !outcomes.any_bad()) [[likely]]
-    return std::nullopt;
+[[gnu::cold]] std::optional<Error> held_back(Slot& slot, bool stopped, Workers& workers,
+                                             backend::Outcomes& outcomes) {
+  const std::vector<failure::Use> uses = uses_of(slot);
   const Words words = words_of(slot);
   const bool told = slot.completion != nullptr;
   if (std::optional<Error> bad = outcomes.starts(uses, words.text(), words.site, told)) {
@@ -180,7 +180,9 @@ std::optional<Error> run(Slot& slot, Workers& workers) {
 
 void execute(Slot& slot, bool stopped, Workers& workers, backend::Outcomes& outcomes) noexcept {
   const Workers::Busy busy(workers);
-  std::optional<Error> error = held_back(slot, stopped, workers, outcomes);
+  std::optional<Error> error;
+  if (stopped || outcomes.any_bad()) [[unlikely]]
+    error = held_back(slot, stopped, workers, outcomes);
   if (error) [[unlikely]] {
     if (slot.kind == SlotKind::host) body_of<HostBody>(slot)->~HostBody();
   } else {
@@ -189,12 +191,11 @@ void execute(Slot& slot, bool stopped, Workers& workers, backend::Outcomes& outc
       workers.count_failure();
       if (!outcomes.failed(*error, uses_of(slot)) && slot.completion == nullptr)
         thalweg::detail::to_error_sink(*error);
-    } else {
+    } else if (outcomes.any_bad()) [[unlikely]] {
       outcomes.succeeded(uses_of(slot));
     }
   }
-  if (slot.uses == kUsesElsewhere) [[unlikely]]
-    std::launder(reinterpret_cast<UsesElsewhere*>(uses_address(slot)))->~UsesElsewhere();
+  destroy_uses(slot);
   if (slot.completion != nullptr) slot.completion->complete(error ? &*error : nullptr);
 }
 

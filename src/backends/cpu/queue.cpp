@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "backends/cpu/kernel.hpp"
+#include "backends/cpu/uses.hpp"
 #include "backends/cpu/workers.hpp"
 #include "base/plant.hpp"
 #include "thalweg/base/check.hpp"
@@ -56,41 +57,18 @@ std::byte* bytes_of(const Access& access) noexcept {
   return reinterpret_cast<std::byte*>(access.address());
 }
 
-// Where the uses lie, and how many bytes the whole is.
+// Where the uses lie, and how many bytes the whole may take.
 struct Layout {
-  std::size_t uses = 0;
   std::size_t uses_at = 0;
   std::size_t bytes = 0;
 };
 
 Layout layout_of(const neutral::Task& task) noexcept {
-  Layout layout;
-  layout.bytes = body_bytes(task);
-  for (const Access& access : task.accesses)
-    if (backend::has_outcome(access)) ++layout.uses;
-  if (layout.uses == 0) return layout;
-  layout.uses_at = (layout.bytes + alignof(failure::Use) - 1) & ~(alignof(failure::Use) - 1);
-  layout.bytes = layout.uses_at + (layout.uses > kUsesMax ? sizeof(UsesElsewhere)
-                                                          : layout.uses * sizeof(failure::Use));
-  return layout;
-}
-
-void write_uses(Slot& slot, const neutral::Task& task, const Layout& layout) {
-  slot.uses = layout.uses > kUsesMax ? kUsesElsewhere : static_cast<std::uint8_t>(layout.uses);
-  slot.uses_at = static_cast<std::uint16_t>(layout.uses_at);
-  if (layout.uses == 0) return;
-  if (layout.uses > kUsesMax) [[unlikely]] {
-    auto* const elsewhere = new (uses_address(slot)) UsesElsewhere;
-    for (const Access& access : task.accesses)
-      if (backend::has_outcome(access)) elsewhere->all.push_back(backend::use_of(access));
-    return;
-  }
-  std::byte* to = uses_address(slot);
-  for (const Access& access : task.accesses) {
-    if (!backend::has_outcome(access)) continue;
-    new (to) failure::Use(backend::use_of(access));
-    to += sizeof(failure::Use);
-  }
+  constexpr std::size_t align = alignof(UsesElsewhere);
+  const std::size_t body = body_bytes(task);
+  if (!backend::kOutcomesKept || task.accesses.empty()) return {0, body};
+  const std::size_t uses_at = (body + align - 1) & ~(align - 1);
+  return {uses_at, uses_at + uses_bytes(task.accesses)};
 }
 
 void write_copy(Slot& slot, std::source_location site, std::byte* to, std::uint64_t to_pitch,
@@ -315,7 +293,8 @@ Result<void> Queue::append(const neutral::Task& task, Serial serial) {
   if (slot == nullptr) [[unlikely]]
     return Error(ErrorKind::out_of_memory, "The system has no memory for a stream's tasks.");
   write_body(*slot, task, *workers_);
-  write_uses(*slot, task, layout);
+  slot->uses_at = static_cast<std::uint16_t>(layout.uses_at);
+  write_uses(*slot, task.accesses);
   slot->guarded = guard != nullptr;
   if (task.completion != nullptr) {
     task.completion->retain();

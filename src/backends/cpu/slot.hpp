@@ -16,13 +16,10 @@
 #include <cstdint>
 #include <new>
 #include <source_location>
-#include <span>
 #include <stop_token>
 #include <string_view>
-#include <vector>
 
 #include "thalweg/base/task.hpp"
-#include "thalweg/failure/error_graph.hpp"
 #include "thalweg/order/point.hpp"
 
 namespace thalweg::cpu {
@@ -47,8 +44,8 @@ struct alignas(64) Slot {
   SlotKind kind;
   std::uint8_t extra;     // Slots that follow with the rest of the body.
   bool guarded;           // A guard was before it.
-  std::uint8_t uses;      // What it reads and writes; kUsesElsewhere: see UsesElsewhere.
-  std::uint16_t uses_at;  // Bytes behind the beginning of the body.
+  std::uint8_t uses;      // What it reads and writes, as uses.hpp keeps it: how many;
+  std::uint16_t uses_at;  // and where, in bytes behind the beginning of the body.
   order::Point waits[2];
   neutral::Completion* completion;  // Owned reference, or null.
   std::byte body[32];
@@ -73,14 +70,6 @@ constexpr std::size_t extra_slots(std::size_t bytes) noexcept {
              ? 0
              : (bytes - sizeof(Slot::body) + sizeof(Slot) - 1) / sizeof(Slot);
 }
-
-// Uses that a slot has room for. More of them are kept elsewhere.
-inline constexpr std::size_t kUsesMax = 32;
-inline constexpr std::uint8_t kUsesElsewhere = 255;
-
-struct UsesElsewhere {
-  std::vector<failure::Use> all;
-};
 
 struct FillBody {
   std::source_location site;
@@ -149,16 +138,6 @@ inline std::byte* body_address(Slot& slot) noexcept {
 template <class Body>
 Body* body_of(Slot& slot) noexcept {
   return std::launder(reinterpret_cast<Body*>(body_address(slot)));
-}
-
-inline std::byte* uses_address(Slot& slot) noexcept { return body_address(slot) + slot.uses_at; }
-
-// What the task reads and writes.
-inline std::span<const failure::Use> uses_of(Slot& slot) noexcept {
-  if (slot.uses == 0) return {};
-  if (slot.uses == kUsesElsewhere) [[unlikely]]
-    return std::launder(reinterpret_cast<UsesElsewhere*>(uses_address(slot)))->all;
-  return {std::launder(reinterpret_cast<failure::Use*>(uses_address(slot))), slot.uses};
 }
 
 }  // namespace thalweg::cpu

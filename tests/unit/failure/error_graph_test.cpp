@@ -68,7 +68,7 @@ TEST(ErrorGraph, ABadByteIsFoundExactly) {
   const auto bad = graph.first_bad(both);
   ASSERT_TRUE(bad);
   EXPECT_EQ(bad->taint.failure, failure);
-  EXPECT_EQ(bad->bytes, (FailedBytes{kX, 15, 5}));
+  EXPECT_EQ(bad->bytes, (FailedBytes{kX, 15, 5, true}));
 }
 
 TEST(ErrorGraph, OnlyTheBytesThatAreWrittenAreGoodAgain) {
@@ -124,14 +124,14 @@ TEST(ErrorGraph, TheWayBackToTheRootIsTold) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].failure, failure);
   EXPECT_EQ(found[0].root.message(), "The root.");
-  EXPECT_EQ(found[0].bytes, (FailedBytes{kX, 10, 6}));
+  EXPECT_EQ(found[0].bytes, (FailedBytes{kX, 10, 6, true}));
   EXPECT_EQ(found[0].carriers, 2u);
   EXPECT_EQ(found[0].skips, 2u);
   ASSERT_EQ(found[0].chain.size(), 2u);
   EXPECT_EQ(found[0].chain[0].task, "second");
-  EXPECT_EQ(found[0].chain[0].input, (FailedBytes{kY, 2, 2}));
+  EXPECT_EQ(found[0].chain[0].input, (FailedBytes{kY, 2, 2, true}));
   EXPECT_EQ(found[0].chain[1].task, "first");
-  EXPECT_EQ(found[0].chain[1].input, (FailedBytes{kX, 4, 4}));
+  EXPECT_EQ(found[0].chain[1].input, (FailedBytes{kX, 4, 4, true}));
   EXPECT_EQ(found[0].chain_dropped, 0u);
 }
 
@@ -186,12 +186,12 @@ TEST(ErrorGraph, ATaskMayOverwriteTheLastCarrier) {
 // What was submitted before the drop still meets the taint; nobody does afterwards.
 TEST(ErrorGraph, ADroppedAllocationIsForgottenWhenItsUsesHavePassed) {
   ErrorGraph graph;
-  AllocationLife life{kX.value};
+  AllocationLife life(kX);
   Use written = writes(kX, 0, 8);
   written.life = &life;
   fail(graph, {written});
   EXPECT_TRUE(graph.gone().empty());
-  life.id = 77;  // Somebody else's by now.
+  life.begin(AllocationId{77});  // Somebody else's by now.
   EXPECT_EQ(graph.gone().size(), 1u);
   order::PointSet uses;
   uses.add({1, Serial{5}});
@@ -236,7 +236,7 @@ TEST(ErrorGraph, ADropLooksAtAFewOfThoseThatAreDropped) {
 // Work that was submitted before the drop may taint what nobody has any more, or make it good.
 TEST(ErrorGraph, WhatFailsAfterTheDropGoesAsWell) {
   ErrorGraph graph;
-  AllocationLife life{0};
+  AllocationLife life;
   Use written = writes(kX, 0, 8);
   written.life = &life;
   fail(graph, {written});
@@ -328,7 +328,7 @@ class Pair {
     constexpr AccessMode kModes[] = {AccessMode::read, AccessMode::write, AccessMode::read_write};
     const int buffer = static_cast<int>(random_.below(kBuffers));
     Use use;
-    use.allocation = AllocationId{lives_[buffer].id};
+    use.allocation = lives_[buffer].owner();
     use.life = &lives_[buffer];
     use.mode = kModes[random_.below(3)];
     use.rows = 1 + random_.below(3);
@@ -344,14 +344,14 @@ class Pair {
   void drop() {
     const int buffer = static_cast<int>(random_.below(kBuffers));
     model_.forget(buffer);
-    lives_[buffer].id = make_id<AllocationId>().value;
+    lives_[buffer].begin(make_id<AllocationId>());
     for (const auto& [allocation, of] : graph_.gone()) graph_.drop(allocation, {});
     graph_.collect([](order::Point) { return true; });
   }
 
   void compare(int buffer, std::uint64_t byte) const {
     const model::Bad* const expected = model_.at(buffer, byte);
-    const auto found = reports(graph_, reads(AllocationId{lives_[buffer].id}, byte, byte + 1));
+    const auto found = reports(graph_, reads(lives_[buffer].owner(), byte, byte + 1));
     ASSERT_EQ(found.size(), expected == nullptr ? 0u : 1u) << buffer << ' ' << byte;
     if (expected == nullptr) return;
     ASSERT_EQ(found[0].root.message(), std::to_string(expected->failure));
@@ -363,9 +363,9 @@ class Pair {
   Random random_;
   ErrorGraph graph_;
   model::Failures model_;
-  AllocationLife lives_[kBuffers] = {{make_id<AllocationId>().value},
-                                     {make_id<AllocationId>().value},
-                                     {make_id<AllocationId>().value}};
+  AllocationLife lives_[kBuffers] = {AllocationLife(make_id<AllocationId>()),
+                                     AllocationLife(make_id<AllocationId>()),
+                                     AllocationLife(make_id<AllocationId>())};
   std::map<FailureId, int> names_;
   int tasks_ = 0;
 };
