@@ -32,7 +32,10 @@ const auto adds = kernel("adds", [](Cell i, std::span<std::uint32_t> to,
                                     std::span<const std::uint32_t> from) { to[i.x] += from[i.x]; });
 
 // Of the whole process. Says nothing where a sanitizer has its own heap.
-std::uint64_t bytes_in_use() noexcept { return mallinfo2().uordblks; }
+std::uint64_t bytes_in_use() noexcept {
+  const struct mallinfo2 heap = mallinfo2();
+  return heap.uordblks + heap.hblkhd;
+}
 
 // What queues and lists may have grown to meanwhile: they keep the room that they needed once.
 constexpr std::uint64_t kSlack = std::uint64_t{256} << 10;
