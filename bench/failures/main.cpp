@@ -30,9 +30,7 @@ struct Sizes {
   std::size_t passes;
 };
 
-Sizes sizes_of(const Options& options) {
-  return options.quick ? Sizes{200, 1} : Sizes{20'000, 5};
-}
+Sizes sizes_of(const Options& options) { return options.quick ? Sizes{200, 1} : Sizes{20'000, 5}; }
 
 // A process that runs passes when it is asked to, on the processors of this one.
 class Worker {

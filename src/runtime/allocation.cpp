@@ -207,7 +207,7 @@ void Allocation::begin_life() {
     known = home_->lives.take();
   }
   if (known == nullptr) known = new Life(home_->lock);
-  known->begin(id);
+  known->begin(id, size_bytes);
   life = known;
 }
 

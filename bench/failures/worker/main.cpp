@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs the passes that main.cpp of bench/failures asks for. Built twice: with the library, and with
-// one that keeps no outcomes. By hand, and under callgrind: `bench_failures_with CASE TASKS` runs
-// one pass, on one processor.
+// one that keeps no outcomes. `bench_failures_with CASE TASKS` runs one pass on one processor, for
+// callgrind; `--list` says what machine this is, and for each case how many buffers it writes.
 
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
+#include <string_view>
 
 #include "failures/cases.hpp"
 #include "support/machine.hpp"
@@ -38,9 +40,8 @@ Pass kernel_pass(Setting& setting, std::index_sequence<W...>, std::index_sequenc
   constexpr std::size_t kWritten = sizeof...(W);
   std::array<Column, kWritten + sizeof...(R)> columns;
   for (Column& column : columns) column = make_column(setting.stream);
-  const auto code = kernel("task", [counter = &setting.counter](Cell, WrittenAt<W>..., ReadAt<R>...) {
-    counter->add();
-  });
+  const auto code = kernel("task", [counter = &setting.counter](Cell, WrittenAt<W>...,
+                                                                ReadAt<R>...) { counter->add(); });
   return [&setting, columns, code](std::size_t tasks) {
     const std::uint64_t before = setting.counter.get();
     for (std::size_t i = 0; i != tasks; ++i)
@@ -135,6 +136,12 @@ int once(std::size_t number, std::size_t tasks) {
   return pass_of(setting, kCases[number])(tasks) == tasks ? 0 : 1;
 }
 
+int list() {
+  fmt::print("{}\n", describe_machine());
+  for (const Case& known : kCases) fmt::print("{} {}\n", known.written, known.name);
+  return 0;
+}
+
 int serve() {
   Setting setting;
   std::array<Pass, kCases.size()> passes;
@@ -156,6 +163,7 @@ int serve() {
 
 int main(int argc, char** argv) {
   using namespace thalweg::bench;
+  if (argc == 2 && argv[1] == std::string_view("--list")) return list();
   if (argc != 3) return serve();
   const std::size_t number = std::strtoull(argv[1], nullptr, 10);
   return number < kCases.size() ? once(number, std::strtoull(argv[2], nullptr, 10)) : 2;

@@ -36,8 +36,8 @@ inline constexpr bool kOutcomesKept = true;
 
 // Whether an access has to be kept: it touches bytes, which may be bad or become so.
 inline bool has_outcome(const Access& access) noexcept {
-  return kOutcomesKept && access.mode != AccessMode::token && access.row_bytes != 0 && access.rows != 0 &&
-         static_cast<bool>(access.allocation->record);
+  return kOutcomesKept && access.mode != AccessMode::token && access.row_bytes != 0 &&
+         access.rows != 0 && static_cast<bool>(access.allocation->record);
 }
 
 inline failure::Use use_of(const Access& access) noexcept {

@@ -34,7 +34,9 @@ enum class AccessMode : std::uint8_t {
 class AllocationLife {
  public:
   AllocationLife() noexcept = default;
-  explicit AllocationLife(AllocationId allocation) noexcept { begin(allocation); }
+  AllocationLife(AllocationId allocation, std::uint64_t size_bytes) noexcept {
+    begin(allocation, size_bytes);
+  }
 
   // Memory ordering: acquire; pairs with the release when the last handle goes.
   bool is_of(AllocationId allocation) const noexcept {
@@ -46,13 +48,18 @@ class AllocationLife {
     return AllocationId{word_.load(std::memory_order_acquire) >> 1};
   }
 
-  void begin(AllocationId allocation) noexcept {
+  // The owner's.
+  std::uint64_t size_bytes() const noexcept { return size_bytes_; }
+
+  void begin(AllocationId allocation, std::uint64_t size_bytes) noexcept {
+    size_bytes_ = size_bytes;
     word_.store(allocation.value << 1 | 1, std::memory_order_release);
   }
   void end() noexcept { word_.store(owner().value << 1, std::memory_order_release); }
 
  private:
   std::atomic<std::uint64_t> word_{0};  // The owner's id << 1 | whether it is there.
+  std::uint64_t size_bytes_ = 0;
 };
 
 // What a backend sees of an allocation. The runtime owns it and derives from it.
@@ -68,7 +75,8 @@ struct Allocation {
 
   // Whose bytes these are when something fails: `record` has byte 0 of this at `record_offset`, and
   // `life` says whether it is still there (null: for ever). Memory that the program brought shares
-  // a record with all that may overlap it. No record: the bytes take no part.
+  // a record with all that may overlap it; what has a life is a record of its own, and the offset
+  // is 0. No record: the bytes take no part.
   AllocationId record;
   std::uint64_t record_offset = 0;
   const AllocationLife* life = nullptr;

@@ -26,6 +26,7 @@ sync::Guarded<Queue*>& free_queues() {
   return list;
 }
 
+// A multiple of 8.
 std::size_t body_bytes(const neutral::Task& task) noexcept {
   switch (task.kind) {
     case neutral::TaskKind::empty:
@@ -55,20 +56,6 @@ std::size_t body_bytes(const neutral::Task& task) noexcept {
 
 std::byte* bytes_of(const Access& access) noexcept {
   return reinterpret_cast<std::byte*>(access.address());
-}
-
-// Where the uses lie, and how many bytes the whole may take.
-struct Layout {
-  std::size_t uses_at = 0;
-  std::size_t bytes = 0;
-};
-
-Layout layout_of(const neutral::Task& task) noexcept {
-  constexpr std::size_t align = alignof(UsesElsewhere);
-  const std::size_t body = body_bytes(task);
-  if (!backend::kOutcomesKept || task.accesses.empty()) return {0, body};
-  const std::size_t uses_at = (body + align - 1) & ~(align - 1);
-  return {uses_at, uses_at + uses_bytes(task.accesses)};
 }
 
 void write_copy(Slot& slot, std::source_location site, std::byte* to, std::uint64_t to_pitch,
@@ -238,8 +225,8 @@ Segment* Queue::new_segment() noexcept {
   return segment;
 }
 
-Slot* Queue::append_slot(std::size_t extra) noexcept {
-  if (tail_ + 1 + extra > kSlotsPerSegment) {
+Slot* Queue::next_slot(std::size_t extra_max) noexcept {
+  if (tail_ + 1 + extra_max > kSlotsPerSegment) {
     Segment* const segment = new_segment();
     if (segment == nullptr) return nullptr;
     if (tail_ < kSlotsPerSegment) (new (&tail_segment_->slot(tail_)) Slot)->kind = SlotKind::skip;
@@ -248,6 +235,14 @@ Slot* Queue::append_slot(std::size_t extra) noexcept {
     tail_ = 0;
   }
   Slot* const slot = new (&tail_segment_->slot(tail_)) Slot;
+  slot->guarded = false;
+  slot->uses = 0;
+  slot->completion = nullptr;
+  return slot;
+}
+
+void Queue::take_slot(Slot& slot, std::size_t extra) noexcept {
+  slot.extra = static_cast<std::uint8_t>(extra);
   tail_ += 1 + extra;
   // The consumer had the lines of the next task last. They come while the submitter does something
   // else: or else the next locked instruction waits for them.
@@ -255,18 +250,14 @@ Slot* Queue::append_slot(std::size_t extra) noexcept {
     __builtin_prefetch(tail_segment_->memory + tail_ * sizeof(Slot), 1);
     __builtin_prefetch(tail_segment_->memory + (tail_ + 1) * sizeof(Slot), 1);
   }
-  slot->extra = static_cast<std::uint8_t>(extra);
-  slot->guarded = false;
-  slot->uses = 0;
-  slot->completion = nullptr;
-  return slot;
 }
 
 // All owed waits but the last two, which ride on the task itself.
 bool Queue::append_waits() noexcept {
   while (owed_.size() > 2) {
-    Slot* const slot = append_slot(0);
+    Slot* const slot = next_slot(0);
     if (slot == nullptr) return false;
+    take_slot(*slot, 0);
     slot->kind = SlotKind::waits;
     for (order::Point& wait : slot->waits) {
       if (owed_.size() <= 2) break;
@@ -282,19 +273,22 @@ Result<void> Queue::append(const neutral::Task& task, Serial serial) {
     return Error(ErrorKind::out_of_memory, "The system has no memory for a stream's waits.");
   // A segment too many is no harm where the second of the two is refused: a guard without a task
   // guards nothing.
-  Slot* const guard = task.stop != nullptr ? append_slot(0) : nullptr;
-  if (guard != nullptr) write_guard(*guard, *task.stop);
-  if (guard != nullptr && plant::planted(plant::Bug::stop_at_submit) &&
-      !task.stop->stop_requested())
-    write_guard(*guard, {});
-  const Layout layout = layout_of(task);
+  Slot* const guard = task.stop != nullptr ? next_slot(0) : nullptr;
+  if (guard != nullptr) {
+    take_slot(*guard, 0);
+    const bool planted = plant::planted(plant::Bug::stop_at_submit);
+    write_guard(*guard, planted && !task.stop->stop_requested() ? std::stop_token() : *task.stop);
+  }
+  const std::size_t uses_at = body_bytes(task);
+  const std::size_t bytes_max = uses_at + uses_bytes_max(task.accesses.size());
   Slot* const slot =
-      task.stop != nullptr && guard == nullptr ? nullptr : append_slot(extra_slots(layout.bytes));
+      task.stop != nullptr && guard == nullptr ? nullptr : next_slot(extra_slots(bytes_max));
   if (slot == nullptr) [[unlikely]]
     return Error(ErrorKind::out_of_memory, "The system has no memory for a stream's tasks.");
   write_body(*slot, task, *workers_);
-  slot->uses_at = static_cast<std::uint16_t>(layout.uses_at);
-  write_uses(*slot, task.accesses);
+  slot->uses_at = static_cast<std::uint16_t>(uses_at);
+  const std::byte* const end = write_uses(*slot, task.accesses);
+  take_slot(*slot, extra_slots(static_cast<std::size_t>(end - body_address(*slot))));
   slot->guarded = guard != nullptr;
   if (task.completion != nullptr) {
     task.completion->retain();

@@ -2,10 +2,10 @@
 //
 // backends/cpu/uses.hpp - what a task reads and writes, kept in its slot for when something fails.
 //
-//   word 0      the life of the allocation; its record's id, where it has none
-//   word 1      the offset in the record
-//   word 2      bytes of a row << 4 | whether word 0 is an id << 3 | whether there are rows << 2 | mode
-//   word 3, 4   rows, pitch: only where there are rows
+//   all of an allocation    life | mode
+//   a part of one           life | 4 | mode, offset, bytes of a row << 2 | rows follow
+//   by record               id << 3 | 4 | mode, offset, bytes of a row << 2 | 2 | rows follow
+//   rows                    ..., rows, pitch
 //
 // Written for every task and read for hardly any, so it is short. The id of an allocation is not in
 // it: its life is not another's before the task has passed. More uses than kUsesMax lie elsewhere.
@@ -28,23 +28,23 @@ namespace thalweg::cpu {
 inline constexpr std::size_t kUsesMax = 32;
 inline constexpr std::uint8_t kUsesElsewhere = 255;
 
-inline constexpr std::size_t kUseBytes = 3 * sizeof(std::uint64_t);
-inline constexpr std::size_t kRowsBytes = 2 * sizeof(std::uint64_t);
-
 struct UsesElsewhere {
   std::vector<failure::Use> all;
 };
 
-// Bytes for the uses of a task with these accesses.
-inline std::size_t uses_bytes(std::span<const Access> accesses) noexcept {
-  if (accesses.size() > kUsesMax) [[unlikely]]
-    return sizeof(UsesElsewhere);
-  std::size_t bytes = accesses.size() * kUseBytes;
-  for (const Access& access : accesses)
-    if (access.rows != 1) [[unlikely]]
-      bytes += kRowsBytes;
-  return bytes;
+// Bytes that suffice for the uses of a task with as many accesses.
+constexpr std::size_t uses_bytes_max(std::size_t accesses) noexcept {
+  constexpr std::size_t words = 5;
+  if (!backend::kOutcomesKept) return 0;
+  return accesses > kUsesMax ? sizeof(UsesElsewhere) : accesses * words * sizeof(std::uint64_t);
 }
+
+// Bits of the first word, below the life, and of the third one.
+static_assert(alignof(AllocationLife) == 8 && static_cast<int>(AccessMode::token) == 3);
+inline constexpr std::uint64_t kModeBits = 3;
+inline constexpr std::uint64_t kUsePart = 4;
+inline constexpr std::uint64_t kUseRows = 1;
+inline constexpr std::uint64_t kUseById = 2;
 
 inline std::byte* uses_address(Slot& slot) noexcept { return body_address(slot) + slot.uses_at; }
 
@@ -54,16 +54,17 @@ inline std::byte* write_word(std::byte* to, std::uint64_t word) noexcept {
   return to + sizeof(word);
 }
 
-// Writes what is not the common access: one row, of an allocation with a life.
-[[gnu::noinline]] inline std::byte* write_other_use(std::byte* to, const Access& access) noexcept {
+// A use of less than all of an allocation, or of none that has a life. Gives the end of what it
+// wrote.
+[[gnu::noinline]] inline std::byte* write_part(std::byte* to, const Access& access) noexcept {
   const Allocation& of = *access.allocation;
-  const std::uint64_t id = of.life == nullptr ? 8 : 0;
-  const std::uint64_t rows = access.rows != 1 ? 4 : 0;
-  to = write_word(
-      to, id != 0 ? of.record.value : static_cast<std::uint64_t>(
-                                          reinterpret_cast<std::uintptr_t>(of.life)));
+  const std::uint64_t by_id = of.life == nullptr ? kUseById : 0;
+  const std::uint64_t rows = access.rows != 1 ? kUseRows : 0;
+  const std::uint64_t owner =
+      by_id != 0 ? of.record.value << 3 : reinterpret_cast<std::uintptr_t>(of.life);
+  to = write_word(to, owner | kUsePart | static_cast<std::uint64_t>(access.mode));
   to = write_word(to, of.record_offset + access.offset);
-  to = write_word(to, access.row_bytes << 4 | id | rows | static_cast<std::uint64_t>(access.mode));
+  to = write_word(to, access.row_bytes << 2 | by_id | rows);
   if (rows == 0) return to;
   return write_word(write_word(to, access.rows), access.pitch);
 }
@@ -75,26 +76,27 @@ inline std::byte* write_word(std::byte* to, std::uint64_t word) noexcept {
     if (backend::has_outcome(access)) elsewhere->all.push_back(backend::use_of(access));
 }
 
-// Writes all accesses: which of them has an outcome is asked when it is read.
-// REQUIRES: uses_bytes(accesses) at slot.uses_at.
-inline void write_uses(Slot& slot, std::span<const Access> accesses) {
-  if (!backend::kOutcomesKept) return;
-  if (accesses.size() > kUsesMax) [[unlikely]]
-    return write_uses_elsewhere(slot, accesses);
-  slot.uses = static_cast<std::uint8_t>(accesses.size());
+// Writes all accesses, and gives the end of what it wrote: which of them has an outcome is asked
+// when they are read. REQUIRES: uses_bytes_max(accesses.size()) at slot.uses_at.
+inline std::byte* write_uses(Slot& slot, std::span<const Access> accesses) {
   std::byte* to = uses_address(slot);
+  if (!backend::kOutcomesKept) return to;
+  if (accesses.size() > kUsesMax) [[unlikely]] {
+    write_uses_elsewhere(slot, accesses);
+    return to + sizeof(UsesElsewhere);
+  }
+  slot.uses = static_cast<std::uint8_t>(accesses.size());
   for (const Access& access : accesses) {
     const Allocation& of = *access.allocation;
-    const AllocationLife* const life = of.life;
-    if (life == nullptr || access.rows != 1) [[unlikely]] {
-      to = write_other_use(to, access);
+    const bool all = access.row_bytes == of.size_bytes && access.rows == 1 && access.offset == 0;
+    if (!all || of.life == nullptr) [[unlikely]] {
+      to = write_part(to, access);
       continue;
     }
-    write_word(to, reinterpret_cast<std::uintptr_t>(life));
-    write_word(to + 8, of.record_offset + access.offset);
-    write_word(to + 16, access.row_bytes << 4 | static_cast<std::uint64_t>(access.mode));
-    to += kUseBytes;
+    to = write_word(
+        to, reinterpret_cast<std::uintptr_t>(of.life) | static_cast<std::uint64_t>(access.mode));
   }
+  return to;
 }
 
 // What the task reads and writes. REQUIRES: it has not passed.
@@ -111,14 +113,22 @@ inline void write_uses(Slot& slot, std::span<const Access> accesses) {
   };
   for (std::uint8_t i = 0; i != slot.uses; ++i) {
     failure::Use use;
-    const std::uint64_t of = next();
-    use.offset = next();
-    const std::uint64_t shape = next();
-    use.row_bytes = shape >> 4;
-    use.mode = static_cast<AccessMode>(shape & 3);
-    if ((shape & 8) == 0) use.life = reinterpret_cast<const AllocationLife*>(of);
-    use.allocation = use.life != nullptr ? use.life->owner() : AllocationId{of};
-    if ((shape & 4) != 0) {
+    const std::uint64_t owner = next();
+    use.mode = static_cast<AccessMode>(owner & kModeBits);
+    std::uint64_t shape = 0;
+    if ((owner & kUsePart) != 0) {
+      use.offset = next();
+      shape = next();
+      use.row_bytes = shape >> 2;
+    }
+    if ((shape & kUseById) != 0) {
+      use.allocation = AllocationId{owner >> 3};
+    } else {
+      use.life = reinterpret_cast<const AllocationLife*>(owner & ~(kModeBits | kUsePart));
+      use.allocation = use.life->owner();
+    }
+    if ((owner & kUsePart) == 0) use.row_bytes = use.life->size_bytes();
+    if ((shape & kUseRows) != 0) {
       use.rows = next();
       use.pitch = next();
     }

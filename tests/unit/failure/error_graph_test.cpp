@@ -186,12 +186,12 @@ TEST(ErrorGraph, ATaskMayOverwriteTheLastCarrier) {
 // What was submitted before the drop still meets the taint; nobody does afterwards.
 TEST(ErrorGraph, ADroppedAllocationIsForgottenWhenItsUsesHavePassed) {
   ErrorGraph graph;
-  AllocationLife life(kX);
+  AllocationLife life(kX, 100);
   Use written = writes(kX, 0, 8);
   written.life = &life;
   fail(graph, {written});
   EXPECT_TRUE(graph.gone().empty());
-  life.begin(AllocationId{77});  // Somebody else's by now.
+  life.begin(AllocationId{77}, 100);  // Somebody else's by now.
   EXPECT_EQ(graph.gone().size(), 1u);
   order::PointSet uses;
   uses.add({1, Serial{5}});
@@ -344,7 +344,7 @@ class Pair {
   void drop() {
     const int buffer = static_cast<int>(random_.below(kBuffers));
     model_.forget(buffer);
-    lives_[buffer].begin(make_id<AllocationId>());
+    lives_[buffer].begin(make_id<AllocationId>(), kBytes);
     for (const auto& [allocation, of] : graph_.gone()) graph_.drop(allocation, {});
     graph_.collect([](order::Point) { return true; });
   }
@@ -363,9 +363,9 @@ class Pair {
   Random random_;
   ErrorGraph graph_;
   model::Failures model_;
-  AllocationLife lives_[kBuffers] = {AllocationLife(make_id<AllocationId>()),
-                                     AllocationLife(make_id<AllocationId>()),
-                                     AllocationLife(make_id<AllocationId>())};
+  AllocationLife lives_[kBuffers] = {AllocationLife(make_id<AllocationId>(), kBytes),
+                                     AllocationLife(make_id<AllocationId>(), kBytes),
+                                     AllocationLife(make_id<AllocationId>(), kBytes)};
   std::map<FailureId, int> names_;
   int tasks_ = 0;
 };
