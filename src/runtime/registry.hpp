@@ -51,8 +51,8 @@ struct alignas(64) Slot final : backend::Progress {
   order::QueueOrder order;  // Guarded as queue_order.hpp says.
   KernelUses kernels;       // Guarded by the lock.
   Lives lives;              // Guarded by the lock: of the allocations that were made for the queue.
-  StreamOutcomes outcomes;
   backend::DriverStream* stream = nullptr;  // Guarded by both locks; null when nobody has the slot.
+  alignas(64) StreamOutcomes outcomes;      // Read by workers: apart from what submissions write.
 };
 
 class Imports;
