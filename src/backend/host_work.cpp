@@ -43,8 +43,8 @@ void copy_rows(std::byte* to, const Rows& rows, const std::byte* from,
 }
 
 Error thrown(std::string_view what, std::string_view name, std::source_location site) {
-  return Error(ErrorKind::task_failed,
-               fmt::format("{} `{}` threw {}.", what, name, thrown_words()), site);
+  return Error(ErrorKind::task_failed, fmt::format("{} `{}` threw {}.", what, name, thrown_words()),
+               site);
 }
 
 Error grid_refused(std::string_view kernel, const Extent& extent, std::source_location site) {

@@ -160,7 +160,8 @@ namespace {
 
 // "16 bytes from byte 4 of allocation 7", "16 bytes at address 0x7f12".
 std::string bytes_text(const FailedBytes& bytes) {
-  if (bytes.by_address) return fmt::format("{} bytes at address {:#x}", bytes.size_bytes, bytes.offset);
+  if (bytes.by_address)
+    return fmt::format("{} bytes at address {:#x}", bytes.size_bytes, bytes.offset);
   return fmt::format("{} bytes from byte {} of allocation {}", bytes.size_bytes, bytes.offset,
                      bytes.allocation.value);
 }
@@ -173,11 +174,9 @@ Error unwritten(std::vector<FailureReport> reports, std::source_location site) {
       reports.size() == 1
           ? ""
           : fmt::format(", and others because of {} more failures", reports.size() - 1);
-  const auto body =
-      std::make_shared<Error::Body>(ErrorKind::unwritten,
-                                    fmt::format("{} were left unwritten{}.",
-                                                bytes_text(first.bytes), others),
-                                    site);
+  const auto body = std::make_shared<Error::Body>(
+      ErrorKind::unwritten,
+      fmt::format("{} were left unwritten{}.", bytes_text(first.bytes), others), site);
   body->cause = first.root;
   body->failures = std::move(reports);
   return Error(body);
@@ -243,9 +242,9 @@ void write_way(std::string& text, const FailureReport& report) {
 void write_failures(std::string& text, std::span<const FailureReport> reports) {
   for (const FailureReport& report : reports) {
     if (&report != reports.data())
-      fmt::format_to(std::back_inserter(text),
-                     "\n  and {}, because of {}: {}{}", bytes_text(report.bytes),
-                     name(report.root.kind()), report.root.message(), place(report.root.site()));
+      fmt::format_to(std::back_inserter(text), "\n  and {}, because of {}: {}{}",
+                     bytes_text(report.bytes), name(report.root.kind()), report.root.message(),
+                     place(report.root.site()));
     write_way(text, report);
   }
 }

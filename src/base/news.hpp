@@ -2,10 +2,10 @@
 //
 // base/news.hpp - an error that has to be told to somebody.
 //
-// News is shared by all that may yet tell of an error: the bytes that carry the failure, futures that
-// were not taken, and errors that follow from it. Who gives the program one of these says heard().
-// News of which nobody heard says so when the last of them is gone, wherever that is: hence nobody
-// lets go of such an error under a lock.
+// News is shared by all that may yet tell of an error: the bytes that carry the failure, futures
+// that were not taken, and errors that follow from it. Who gives the program one of these says
+// heard(). News of which nobody heard says so when the last of them is gone, wherever that is:
+// hence nobody lets go of such an error under a lock.
 //
 // Threads:    any.
 

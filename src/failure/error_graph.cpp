@@ -56,9 +56,9 @@ std::optional<ErrorGraph::Bad> ErrorGraph::first_bad(std::span<const Use> uses) 
       const auto at = first_behind(ranges, begin);
       if (at == ranges.end() || at->first >= end) return at != ranges.end();
       const std::uint64_t first = std::max(begin, at->first);
-      bad = Bad{at->second.taint,
-                {use.allocation, first, std::min(end, at->second.end) - first,
-                 use.life == nullptr}};
+      bad =
+          Bad{at->second.taint,
+              {use.allocation, first, std::min(end, at->second.end) - first, use.life == nullptr}};
       return false;
     });
     if (bad) return bad;
@@ -236,15 +236,14 @@ std::vector<FailureReport> ErrorGraph::reports(std::span<const Use> uses) const 
         if (!known.insert(taint.failure).second) continue;
         const Node& node = nodes_.at(taint.failure);
         const std::uint64_t first = std::max(begin, at->first);
-        FailureReport& report = reports.emplace_back(
-            FailureReport{taint.failure,
-                          node.root,
-                          {use.allocation, first, std::min(end, at->second.end) - first,
-                           use.life == nullptr},
-                          node.carriers,
-                          node.skips,
-                          {},
-                          0});
+        FailureReport& report = reports.emplace_back(FailureReport{
+            taint.failure,
+            node.root,
+            {use.allocation, first, std::min(end, at->second.end) - first, use.life == nullptr},
+            node.carriers,
+            node.skips,
+            {},
+            0});
         follow(node, taint, report);
       }
       return true;

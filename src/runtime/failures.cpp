@@ -212,6 +212,8 @@ void Failures::collect() noexcept {
 std::vector<LivingFailure> Failures::living(DeviceId device) const {
   auto all = graph_.with([](const Graph& graph) { return graph.errors.living(); });
   std::erase_if(all, [device](const LivingFailure& living) { return living.device != device; });
+  // Whoever is given a list need not tell of it.
+  for (LivingFailure& living : all) living.root = thalweg::detail::with_news(living.root, nullptr);
   return all;
 }
 

@@ -33,8 +33,8 @@ class Failures {
   const std::atomic<bool>& any() const noexcept { return any_; }
 
   // See backend::Outcomes.
-  std::optional<Error> skip(std::span<const failure::Use> uses,
-                            const failure::TaskWords& words, bool told) noexcept;
+  std::optional<Error> skip(std::span<const failure::Use> uses, const failure::TaskWords& words,
+                            bool told) noexcept;
   void prove(std::span<const failure::Use> uses) noexcept;
   bool fail(Error& error, DeviceId device, std::span<const failure::Use> uses) noexcept;
 

@@ -143,8 +143,8 @@ void Imports::drop(Space space, std::uint64_t address, std::uint64_t size_bytes)
   ranges_.with([&](Ranges& ranges) {
     auto& users = find(ranges, space, address)->second.users;
     const auto [begin, end] = users.equal_range(address);
-    users.erase(std::find(begin, end, std::pair<const std::uint64_t, std::uint64_t>(
-                                          address, address + size_bytes)));
+    users.erase(std::find(
+        begin, end, std::pair<const std::uint64_t, std::uint64_t>(address, address + size_bytes)));
   });
 }
 

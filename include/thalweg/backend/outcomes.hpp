@@ -69,8 +69,8 @@ class Outcomes {
       prove(uses);
   }
 
-  // It was not. `error` is given to its completion afterwards, as it is then. False: nobody knows of
-  // it, and where there is no completion it goes to the error sink.
+  // It was not. `error` is given to its completion afterwards, as it is then. False: nobody knows
+  // of it, and where there is no completion it goes to the error sink.
   virtual bool failed(Error& error, std::span<const failure::Use> uses) noexcept = 0;
 
   // Whether some byte of the process is bad. Memory ordering: acquire; pairs with the release by

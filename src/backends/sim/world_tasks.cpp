@@ -627,6 +627,7 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, bool carried
     if (counted) progress.passed(Serial{serial});
     if (last && completion != nullptr) completion->complete(nullptr);
     op.clear();
+    error.reset();  // It may be news.
   }
   lock.lock();
   release(&op);

@@ -213,8 +213,8 @@ struct TinyMachine : std::enable_shared_from_this<TinyMachine> {
     const NoWaitScope no_wait;
     backend::Outcomes& outcomes = *queue.outcomes;
     bool carried = false;
-    std::optional<Error> error = outcomes.starts(
-        entry.uses, entry.name, entry.site, static_cast<bool>(entry.completion));
+    std::optional<Error> error =
+        outcomes.starts(entry.uses, entry.name, entry.site, static_cast<bool>(entry.completion));
     if (error) {
       ++queue.machine->counters.tasks_skipped;
       carried = true;

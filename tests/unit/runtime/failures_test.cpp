@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "contract/support/sink.hpp"
 #include "runtime/failures.hpp"
 #include "support/failing_program.hpp"
-#include "contract/support/sink.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
 #include "thalweg/thalweg.hpp"
@@ -196,9 +196,8 @@ TEST_P(FailuresTest, WhoBringsBytesAgainStartsCleanWhereNobodyElseHadThem) {
   const auto adopt = [&](std::size_t first, std::size_t count) {
     return must(Numbers::adopt(device_, std::span(memory).subspan(first, count)));
   };
-  const auto breaks_all = kernel("breaks all", [](Cell, Out<std::uint32_t>) {
-    throw std::runtime_error("broken");
-  });
+  const auto breaks_all =
+      kernel("breaks all", [](Cell, Out<std::uint32_t>) { throw std::runtime_error("broken"); });
   const Numbers other = adopt(24, 24);
   {
     const Numbers mine = adopt(0, 32);
@@ -214,8 +213,8 @@ TEST_P(FailuresTest, WhoBringsBytesAgainStartsCleanWhereNobodyElseHadThem) {
   EXPECT_EQ(living(), 0u);
 }
 
-// A failure is told once: by whoever gives it to the program first; by the error sink when nobody is
-// left who could.
+// A failure is told once: by whoever gives it to the program first; by the error sink when nobody
+// is left who could.
 class ToldOnceTest : public FailuresTest {
  protected:
   std::vector<std::string> sunk() const {
@@ -293,7 +292,8 @@ TEST_P(ToldOnceTest, ByTheSinkAtOnceWhereNoBytesAreBad) {
   EXPECT_EQ(sunk(), std::vector<std::string>{"task_failed"});
 }
 
-INSTANTIATE_TEST_SUITE_P(All, ToldOnceTest, testing::Values("cpu?workers=1", "cpu?workers=3", "sim"));
+INSTANTIATE_TEST_SUITE_P(All, ToldOnceTest,
+                         testing::Values("cpu?workers=1", "cpu?workers=3", "sim"));
 
 INSTANTIATE_TEST_SUITE_P(All, FailuresTest,
                          testing::Values("cpu?workers=1", "cpu?workers=3", "sim?seed=1",
