@@ -89,11 +89,6 @@ class Device final : public thalweg::detail::DeviceCore {
 
   Error closed_error(Site site) const;
 
-  // The backend has refused a call of the program's, who will be told.
-  void refused(const Error& error) const noexcept {
-    if (error.kind() == ErrorKind::device_lost) Failures::instance().told_of_loss(id_);
-  }
-
   bool lost() const noexcept { return loss_ != nullptr && loss_->happened(); }
 
   // Whether close() was called. Memory ordering: relaxed; a submission on another thread comes

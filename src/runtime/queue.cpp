@@ -179,7 +179,7 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
       if (use.writes()) slot_.outcomes.failed(planted, {&use, 1});
     }
   if (Result<void> accepted = stream_->submit(task, serial); !accepted) [[unlikely]] {
-    device_->refused(accepted.error());
+    if (Result<void> alive = device_->alive(task.site); !alive) return std::move(alive).error();
     return std::move(accepted).error();
   }
   order.take();

@@ -92,8 +92,14 @@ struct Words {
   switch (slot.kind) {
     case SlotKind::fill:
       return {"Fill", "", body_of<FillBody>(slot)->site};
-    case SlotKind::copy:
-      return {"Copy", "", body_of<CopyBody>(slot)->site};
+    case SlotKind::touch:
+      return {"Touch", "", body_of<TouchBody>(slot)->site};
+    case SlotKind::copy: {
+      const CopyBody& copy = *body_of<CopyBody>(slot);
+      const bool up = copy.kind == neutral::TaskKind::upload;
+      const bool back = copy.kind == neutral::TaskKind::read_back;
+      return {up ? "Upload" : back ? "Read" : "Copy", "", copy.site};
+    }
     case SlotKind::kernel: {
       const KernelBody& kernel = *body_of<KernelBody>(slot);
       return {"Kernel", std::string(kernel.code->name()), kernel.site};

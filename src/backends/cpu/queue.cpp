@@ -30,6 +30,7 @@ sync::Guarded<Queue*>& free_queues() {
 std::size_t body_bytes(const neutral::Task& task) noexcept {
   switch (task.kind) {
     case neutral::TaskKind::empty:
+      return task.accesses.empty() ? 0 : sizeof(TouchBody);
     case neutral::TaskKind::last:
       return 0;
     case neutral::TaskKind::fill:
@@ -58,11 +59,11 @@ std::byte* bytes_of(const Access& access) noexcept {
   return reinterpret_cast<std::byte*>(access.address());
 }
 
-void write_copy(Slot& slot, std::source_location site, std::byte* to, std::uint64_t to_pitch,
+void write_copy(Slot& slot, const neutral::Task& task, std::byte* to, std::uint64_t to_pitch,
                 const std::byte* from, std::uint64_t from_pitch, const Access& shape) noexcept {
   slot.kind = SlotKind::copy;
   new (body_address(slot))
-      CopyBody{site, to, from, shape.row_bytes, shape.rows, to_pitch, from_pitch};
+      CopyBody{task.site, to, from, shape.row_bytes, shape.rows, to_pitch, from_pitch, task.kind};
 }
 
 // A few words: a call of memcpy costs more. The size is a multiple of 8.
@@ -75,7 +76,8 @@ void write_body(Slot& slot, const neutral::Task& task,
                 [[maybe_unused]] const Workers& workers) noexcept {
   switch (task.kind) {
     case neutral::TaskKind::empty:
-      slot.kind = SlotKind::empty;
+      slot.kind = task.accesses.empty() ? SlotKind::empty : SlotKind::touch;
+      if (!task.accesses.empty()) new (body_address(slot)) TouchBody{task.site};
       break;
     case neutral::TaskKind::last:
       slot.kind = SlotKind::last;
@@ -92,18 +94,17 @@ void write_body(Slot& slot, const neutral::Task& task,
     case neutral::TaskKind::copy: {
       const Access& to = task.accesses[0];
       const Access& from = task.accesses[1];
-      write_copy(slot, task.site, bytes_of(to), to.pitch, bytes_of(from), from.pitch, to);
+      write_copy(slot, task, bytes_of(to), to.pitch, bytes_of(from), from.pitch, to);
       break;
     }
     case neutral::TaskKind::upload: {
       const Access& to = task.accesses[0];
-      write_copy(slot, task.site, bytes_of(to), to.pitch, task.host_source, task.host_pitch, to);
+      write_copy(slot, task, bytes_of(to), to.pitch, task.host_source, task.host_pitch, to);
       break;
     }
     case neutral::TaskKind::read_back: {
       const Access& from = task.accesses[0];
-      write_copy(slot, task.site, task.host_target, task.host_pitch, bytes_of(from), from.pitch,
-                 from);
+      write_copy(slot, task, task.host_target, task.host_pitch, bytes_of(from), from.pitch, from);
       break;
     }
     case neutral::TaskKind::kernel: {

@@ -26,6 +26,7 @@ namespace thalweg::cpu {
 
 enum class SlotKind : std::uint8_t {
   empty,     // A serial and nothing else.
+  touch,     // TouchBody: does nothing either, and has accesses.
   waits,     // Waits only; has no serial.
   skip,      // The rest of the segment is not used.
   fill,      // FillBody
@@ -81,6 +82,10 @@ struct FillBody {
   std::uint32_t pattern_bytes;
 };
 
+struct TouchBody {
+  std::source_location site;
+};
+
 struct CopyBody {
   std::source_location site;
   std::byte* to;
@@ -89,6 +94,7 @@ struct CopyBody {
   std::uint64_t rows;
   std::uint64_t to_pitch;
   std::uint64_t from_pitch;
+  neutral::TaskKind kind;  // For reports: an upload or a read may be one.
 };
 
 struct KernelBody {

@@ -82,6 +82,14 @@ std::string_view kind_name(const Op& op) noexcept {
       return "Host function";
     case Kind::native:
       return "Native work";
+    case Kind::fill:
+      return "Fill";
+    case Kind::copy:
+      return "Copy";
+    case Kind::upload:
+      return "Upload";
+    case Kind::read_back:
+      return "Read";
     default:
       return "A task";
   }
@@ -650,7 +658,7 @@ void World::nobody_heard(const Error& error, const User* user) {
   }
   finding.first.file = file_name(error.site().file_name());
   finding.first.line = error.site().line();
-  finding.message = error.message();
+  finding.message = fmt::format("{} Nobody was told of it.", error.message());
   report(std::move(finding));
 }
 
