@@ -50,8 +50,9 @@ bool take(Options& options, std::string_view argument) {
 
 }  // namespace
 
-std::optional<Options> parse_options(std::string_view bench, int argc, char** argv) {
+std::optional<Options> parse_options(std::string_view bench, int argc, char** argv, int rounds) {
   Options options;
+  options.rounds = rounds;
   options.bench = bench;
   options.machine = describe_machine();
   for (int i = 1; i < argc; ++i) {

@@ -20,7 +20,9 @@ struct Options {
   std::string cores;    // "one core" or "all cores"; empty: both.
 };
 
+// `rounds`: where the command line does not say.
 // Errors: prints the usage on stderr and gives nothing.
-std::optional<Options> parse_options(std::string_view bench, int argc, char** argv);
+std::optional<Options> parse_options(std::string_view bench, int argc, char** argv,
+                                     int rounds = Options().rounds);
 
 }  // namespace thalweg::bench

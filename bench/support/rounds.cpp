@@ -71,6 +71,7 @@ bool Runner::run_round(const Group& group, std::size_t round, std::vector<Outcom
     return false;
   }
   if (group.speed_up) add_speed_up(group, outcomes);
+  if (group.compare) group.compare(group.contenders, outcomes);
   return true;
 }
 

@@ -49,6 +49,9 @@ struct Group {
 
   // Adds the metric `speed-up`: `task` of the floor over `task` of the contender in the same round.
   bool speed_up = false;
+
+  // Adds what compares the outcomes of one round, which are in the order of the contenders.
+  std::function<void(const std::vector<Contender>&, std::vector<Outcome>&)> compare;
 };
 
 // Runs groups and prints a JSON object for each case and metric.

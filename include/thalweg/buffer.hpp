@@ -60,8 +60,9 @@ class [[nodiscard]] THALWEG_EXPORT Buffer {
   // that was given the bytes has passed: on the thread that drops the last handle, or on one of the
   // runtime's. It does not wait. An empty deleter leaves the memory to the program, which then
   // finds out by other means when tasks have passed. Buffers of overlapping bytes are ordered as
-  // one memory, on all devices to which the addresses mean the same. Until the last of them is gone
-  // the program touches the bytes only through map().
+  // one memory, on all devices to which the addresses mean the same: also what a task of one leaves
+  // unwritten the other finds so, until it is written or neither is there and their tasks have
+  // passed. Until the last of them is gone the program touches the bytes only through map().
   // Errors: invalid_argument for a null pointer with a size, or for bytes of the device's own;
   //         invalid_size for more than 2^56 bytes. The deleter is then not called.
   static Result<Buffer> adopt(const Device& device, void* address, std::uint64_t size_bytes,

@@ -67,14 +67,15 @@ class [[nodiscard]] THALWEG_EXPORT Device {
   // Opens "backend" or "backend?option=value&option=value". For cpu the options are `workers` (0 is
   // refused, at most 256; default: the processors this process may use, at least 2), `memory`
   // (bytes, or with the unit KiB, MiB, GiB), `helping`, `skip_passed`, `strict_events`,
-  // `measure_busy` (on or off)
-  // and `random_delay_us`. For sim they are `seed` (0 to 2^64 - 1: draws which stream goes on and
-  // when; the same program of one thread does the same with the same seed), `memory` (default 1
-  // GiB), `copy_engines` (0 to 64; 0: as many as are needed), `faults` ("alloc:3,launch:2+": the
-  // third allocation is refused, and every launch from the second on; "seed:7": some calls are),
-  // `skip_passed` and `strict_events`. A simulated device has no threads: its tasks and callbacks
-  // run inside calls of its host, on the calling thread and with the locks it holds, and what it
-  // finds to be wrong (explore.hpp) goes to the error sink. It takes no memory from storage tables.
+  // `measure_busy` (on or off) and `random_delay_us`. For sim they are `seed` (0 to 2^64 - 1: draws
+  // which stream goes on and when; the same program of one thread does the same with the same
+  // seed), `memory` (default 1 GiB), `copy_engines` (0 to 64; 0: as many as are needed), `faults`
+  // ("alloc:3,launch:2+": the third allocation is refused, and every launch from the second on;
+  // "run:2,lost:5": the second task fails, and the device is lost before the fifth; "seed:7": some
+  // calls are refused; explore.hpp has all sites), `skip_passed` and `strict_events`. A simulated
+  // device has no threads: its tasks and callbacks run inside calls of its host, on the calling
+  // thread and with the locks it holds, and what it finds to be wrong (explore.hpp) goes to the
+  // error sink. It takes no memory from storage tables.
   // What the name says wins over `options`. Opening a backend twice gives two devices. Slow: may
   // start threads and load drivers.
   // Errors: invalid_argument, naming the option, its value and the limit; not_found, naming the
@@ -115,9 +116,10 @@ class [[nodiscard]] THALWEG_EXPORT Device {
 
   Statistics statistics() const;
 
-  // The failures of this device's streams that some bytes carry, the oldest first. One goes when
-  // the last of its bytes is written, or belongs to nobody any more and all that was submitted by
-  // then has passed. Never waits.
+  // The failures of this device's streams that some bytes carry, be they another device's, the
+  // oldest first. One goes when the last of its bytes is written, or belongs to nobody any more and
+  // all that was submitted by then has passed. Who is given the list counts as told of none. Never
+  // waits.
   std::vector<LivingFailure> failures() const;
 
   // Of device memory, and of the page-locked memory of uploads and HostArrays.

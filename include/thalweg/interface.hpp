@@ -155,8 +155,6 @@ class DeviceCore : public Counted {
   virtual Result<void> close(Deadline deadline, Site site) = 0;
   virtual std::vector<LivingFailure> failures() const = 0;
 
-  // The program was given `error`, an `unwritten`: its failures are no news any more.
-  virtual void told(const Error& error) noexcept = 0;
   virtual MemoryUsage memory_usage(MemoryKind kind) const = 0;
   virtual WaitLedger wait_ledger() const = 0;
 

@@ -32,7 +32,8 @@ namespace thalweg {
 
 // How the host will use the bytes.
 struct ForReading {};  // Does not change them.
-struct ForWriting {};  // Defines those it needs; what it does not write keeps its old value.
+struct ForWriting {};  // Defines those it needs; what it does not write keeps its old value, and
+                       // is good from now on, also where a failed task had left it unwritten.
 struct ForUpdate {};   // Reads and changes them.
 inline constexpr ForReading for_reading{};
 inline constexpr ForWriting for_writing{};

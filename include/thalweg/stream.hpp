@@ -112,8 +112,9 @@ class [[nodiscard]] THALWEG_EXPORT Stream {
   // A handle to the same queue whose tasks end with `cancelled`, and do nothing, when a stop is
   // requested before their turn has come. That holds for launches, fills, copies, uploads, reads,
   // host functions and native work; records, signals and waits are never stopped. A task that has
-  // begun runs to its end. The bytes a stopped task would have written are unwritten, with
-  // `cancelled` as the root.
+  // begun runs to its end. One that is skipped, because it reads bad bytes, is `unwritten`, stopped
+  // or not. The bytes a stopped task would have written are unwritten, with `cancelled` as the
+  // root.
   Stream with_stop_token(std::stop_token stop) const;
 
   // Runs `kernel` on every cell of `grid`, with a View or Array for each span or Out parameter, a

@@ -7,6 +7,7 @@
 #include "api/handle.hpp"
 #include "base/callback.hpp"
 #include "base/explored.hpp"
+#include "base/news.hpp"
 #include "thalweg/base/forked.hpp"
 #include "thalweg/base/log.hpp"
 
@@ -14,8 +15,10 @@ namespace thalweg::detail {
 
 FutureBase::~FutureBase() {
   if (!error_ || taken_) return;
-  // Whoever stops a task knows. Of bad bytes the failure that made them so is told.
-  if (error_->kind() == ErrorKind::cancelled || error_->kind() == ErrorKind::unwritten) return;
+  // Whoever stops a task knows. News tells itself, perhaps by the bytes it is about.
+  if (error_->kind() == ErrorKind::cancelled || error_->kind() == ErrorKind::unwritten ||
+      is_news(*error_))
+    return;
   const ExploredProgram* const program = ExploredProgram::here();
   if (program == nullptr || !program->fails_on_purpose()) to_error_sink(*error_);
 }
@@ -45,7 +48,7 @@ Result<void> FutureBase::wait(Deadline deadline, Site site) {
   THALWEG_TRY(device_->wait(point_, WaitReason::future, deadline, site));
   if (!error_) return {};
   taken_ = true;
-  if (error_->kind() == ErrorKind::unwritten) device_->told(*error_);
+  heard(*error_);
   return error_->site().line() == 0 ? error_->at(site) : *error_;
 }
 

@@ -6,27 +6,10 @@
 
 #include <algorithm>
 #include <cstring>
-#include <exception>
-#include <string>
-#include <typeinfo>
 
-#if defined(__GNUC__)
-#include <cstdlib>
-#include <cxxabi.h>
-#endif
+#include "base/thrown.hpp"
 
 namespace thalweg::backend {
-namespace {
-
-std::string type_name(const std::type_info& type) {
-  int status = 0;
-  char* const plain = abi::__cxa_demangle(type.name(), nullptr, nullptr, &status);
-  std::string text = status == 0 ? plain : type.name();
-  std::free(plain);
-  return text;
-}
-
-}  // namespace
 
 void fill_rows(std::byte* first, const Rows& rows, const std::uint64_t (&words)[2],
                std::uint32_t pattern_bytes) noexcept {
@@ -60,15 +43,8 @@ void copy_rows(std::byte* to, const Rows& rows, const std::byte* from,
 }
 
 Error thrown(std::string_view what, std::string_view name, std::source_location site) {
-  std::string cause = "something that is no std::exception";
-  try {
-    throw;
-  } catch (const std::exception& thrown) {
-    const char* const text = thrown.what();
-    cause = fmt::format("{}: {}", type_name(typeid(thrown)), text != nullptr ? text : "no text");
-  } catch (...) {
-  }
-  return Error(ErrorKind::task_failed, fmt::format("{} `{}` threw {}.", what, name, cause), site);
+  return Error(ErrorKind::task_failed, fmt::format("{} `{}` threw {}.", what, name, thrown_words()),
+               site);
 }
 
 Error grid_refused(std::string_view kernel, const Extent& extent, std::source_location site) {

@@ -4,30 +4,28 @@
 
 #include <fmt/format.h>
 
-#include <exception>
-#include <string_view>
+#include <source_location>
+#include <string>
 
 #include "base/explored.hpp"
+#include "base/thrown.hpp"
 #include "thalweg/base/error.hpp"
 #include "thalweg/base/log.hpp"
 
 namespace thalweg {
 
 void call_reporting(UniqueFunction& function) noexcept {
-  const auto report = [](std::string_view what) {
-    if (ExploredProgram* const program = ExploredProgram::here())
-      return program->callback_threw(what);
-    detail::to_error_sink(Error(ErrorKind::task_failed, fmt::format("A callback threw {}.", what)));
-  };
   try {
     function();
   } catch (const MustFailed&) {
     // The exploration was told before it was thrown.
-  } catch (const std::exception& thrown) {
-    const char* const text = thrown.what();
-    report(text != nullptr ? text : "no text");
   } catch (...) {
-    report("something that is no std::exception");
+    const std::string what = thrown_words();
+    if (ExploredProgram* const program = ExploredProgram::here())
+      return program->callback_threw(what);
+    // Where it was handed in is not known here.
+    detail::to_error_sink(Error(ErrorKind::task_failed, fmt::format("A callback threw {}.", what),
+                                std::source_location()));
   }
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/explored.hpp"
 #include "base/json.hpp"
+#include "base/news.hpp"
 #include "thalweg/base/failure.hpp"
 #include "thalweg/base/result.hpp"
 
@@ -25,6 +26,7 @@ struct Error::Body {
   std::source_location site;
   std::optional<Error> cause;
   std::vector<FailureReport> failures;
+  std::shared_ptr<detail::News> news;
 
   Body(ErrorKind what, std::string text, std::source_location where)
       : kind(what), message(std::move(text)), site(where) {}
@@ -154,47 +156,95 @@ Error Error::caused_by(const Error& root) const {
   return Error(body);
 }
 
+namespace {
+
+// "16 bytes from byte 4 of allocation 7", "16 bytes at address 0x7f12".
+std::string bytes_text(const FailedBytes& bytes) {
+  if (bytes.by_address)
+    return fmt::format("{} bytes at address {:#x}", bytes.size_bytes, bytes.offset);
+  return fmt::format("{} bytes from byte {} of allocation {}", bytes.size_bytes, bytes.offset,
+                     bytes.allocation.value);
+}
+
+}  // namespace
+
 Error unwritten(std::vector<FailureReport> reports, std::source_location site) {
   const FailureReport& first = reports.front();
   const std::string others =
       reports.size() == 1
           ? ""
           : fmt::format(", and others because of {} more failures", reports.size() - 1);
-  const auto body =
-      std::make_shared<Error::Body>(ErrorKind::unwritten,
-                                    fmt::format("{} bytes from byte {} were left unwritten{}.",
-                                                first.bytes.size_bytes, first.bytes.offset, others),
-                                    site);
+  const auto body = std::make_shared<Error::Body>(
+      ErrorKind::unwritten,
+      fmt::format("{} were left unwritten{}.", bytes_text(first.bytes), others), site);
   body->cause = first.root;
   body->failures = std::move(reports);
   return Error(body);
 }
 
+// News.
+
+namespace detail {
+
+struct ErrorNews {
+  static Error with(const Error& error, std::shared_ptr<News> news) {
+    const auto body = error.copied();
+    body->news = std::move(news);
+    return Error(body);
+  }
+
+  // Calls `function(news)` for the error's own, those of its failures and those of its causes.
+  template <class F>
+  static void for_each(const Error& error, F function) {
+    for (const Error* at = &error; at != nullptr; at = at->cause()) {
+      if (!at->body_) continue;
+      if (at->body_->news) function(*at->body_->news);
+      for (const FailureReport& report : at->body_->failures)
+        if (report.root.body_ && report.root.body_->news) function(*report.root.body_->news);
+    }
+  }
+};
+
+Error with_news(const Error& error, std::shared_ptr<News> news) {
+  return ErrorNews::with(error, std::move(news));
+}
+
+bool is_news(const Error& error) noexcept {
+  bool any = false;
+  ErrorNews::for_each(error, [&any](News&) { any = true; });
+  return any;
+}
+
+void heard(const Error& error) noexcept {
+  ErrorNews::for_each(error, [](News& news) { news.heard(); });
+}
+
+}  // namespace detail
+
 // For people.
 
 namespace {
 
+// " [file:line]"; nothing where it is not known.
 std::string place(const std::source_location& site) {
-  return fmt::format("{}:{}", site.file_name(), site.line());
+  return site.line() == 0 ? "" : fmt::format(" [{}:{}]", site.file_name(), site.line());
 }
 
 void write_way(std::string& text, const FailureReport& report) {
   const auto out = std::back_inserter(text);
   for (const SkippedTask& skipped : report.chain)
-    fmt::format_to(out, "\n  by way of {}{} [{}], skipped: {} bytes that it reads, from byte {} on",
-                   skipped.task,
+    fmt::format_to(out, "\n  by way of {}{}{}, skipped: it reads {}", skipped.task,
                    skipped.stream.empty() ? "" : fmt::format(" on stream `{}`", skipped.stream),
-                   place(skipped.site), skipped.input.size_bytes, skipped.input.offset);
+                   place(skipped.site), bytes_text(skipped.input));
   if (report.chain_dropped != 0) fmt::format_to(out, "\n  by way of {} more", report.chain_dropped);
 }
 
 void write_failures(std::string& text, std::span<const FailureReport> reports) {
   for (const FailureReport& report : reports) {
     if (&report != reports.data())
-      fmt::format_to(std::back_inserter(text),
-                     "\n  and {} bytes from byte {}, because of {}: {} [{}]",
-                     report.bytes.size_bytes, report.bytes.offset, name(report.root.kind()),
-                     report.root.message(), place(report.root.site()));
+      fmt::format_to(std::back_inserter(text), "\n  and {}, because of {}: {}{}",
+                     bytes_text(report.bytes), name(report.root.kind()), report.root.message(),
+                     place(report.root.site()));
     write_way(text, report);
   }
 }
@@ -205,7 +255,7 @@ std::string Error::to_string() const {
   std::string text;
   for (const Error* error = this; error != nullptr; error = error->cause()) {
     if (error != this) text += "\n  caused by ";
-    text += fmt::format("{}: {} [{}]", name(error->kind()), error->message(), place(error->site()));
+    text += fmt::format("{}: {}{}", name(error->kind()), error->message(), place(error->site()));
     write_failures(text, error->failures());
   }
   return text;
@@ -221,8 +271,8 @@ void write_site(std::string& text, const std::source_location& site) {
 }
 
 std::string bytes_json(const FailedBytes& bytes) {
-  return fmt::format("{{\"allocation\":{},\"offset\":{},\"size_bytes\":{}}}",
-                     bytes.allocation.value, bytes.offset, bytes.size_bytes);
+  return fmt::format("{{\"allocation\":{},\"{}\":{},\"size_bytes\":{}}}", bytes.allocation.value,
+                     bytes.by_address ? "address" : "offset", bytes.offset, bytes.size_bytes);
 }
 
 void write_error(std::string& text, const Error& error);

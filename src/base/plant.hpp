@@ -38,6 +38,7 @@ enum class Bug : std::uint8_t {
   taint_by_address,          // Bad bytes are known by their address, whoever has them.
   late_failure,              // A failure is entered when the next outcome is.
   stop_taints_early,         // A task that will be stopped makes its outputs bad when submitted.
+  sink_under_lock,           // The error sink is told of what went unheard under a lock.
 };
 
 #if defined(THALWEG_TEST_HOOKS)

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <unordered_set>
 
 #include "thalweg/base/check.hpp"
 
@@ -34,7 +35,7 @@ auto first_behind(Ranges& ranges, std::uint64_t begin) {
 }
 
 FailedBytes all_of(const Use& use) {
-  FailedBytes bytes{use.allocation, use.offset, 0};
+  FailedBytes bytes{use.allocation, use.offset, 0, use.life == nullptr};
   for_rows(use, [&bytes](std::uint64_t, std::uint64_t end) {
     bytes.size_bytes = end - bytes.offset;
     return true;
@@ -55,7 +56,9 @@ std::optional<ErrorGraph::Bad> ErrorGraph::first_bad(std::span<const Use> uses) 
       const auto at = first_behind(ranges, begin);
       if (at == ranges.end() || at->first >= end) return at != ranges.end();
       const std::uint64_t first = std::max(begin, at->first);
-      bad = Bad{at->second.taint, {use.allocation, first, std::min(end, at->second.end) - first}};
+      bad =
+          Bad{at->second.taint,
+              {use.allocation, first, std::min(end, at->second.end) - first, use.life == nullptr}};
       return false;
     });
     if (bad) return bad;
@@ -76,15 +79,18 @@ void ErrorGraph::prove(std::span<const Use> uses) {
   }
 }
 
-FailureId ErrorGraph::fail(const Error& root, DeviceId device, bool heard,
-                           std::span<const Use> uses, FailureId same) {
-  const bool taints = std::any_of(uses.begin(), uses.end(), [](const Use& use) {
+bool ErrorGraph::taints(std::span<const Use> uses) noexcept {
+  return std::any_of(uses.begin(), uses.end(), [](const Use& use) {
     return use.writes() && use.rows != 0 && use.row_bytes != 0;
   });
-  if (!taints) return {};
+}
+
+FailureId ErrorGraph::fail(const Error& root, DeviceId device, std::span<const Use> uses,
+                           FailureId same) {
+  if (!taints(uses)) return {};
   const bool lives = nodes_.find(same) != nodes_.end();
   const auto failure = lives ? same : make_id<FailureId>();
-  if (!lives) nodes_.emplace(failure, Node{root, device, heard, 0, 0, {}});
+  if (!lives) nodes_.emplace(failure, Node{root, device, 0, 0, 0, {}});
   taint(uses, {failure, 0, 0});
   return failure;
 }
@@ -92,7 +98,10 @@ FailureId ErrorGraph::fail(const Error& root, DeviceId device, bool heard,
 void ErrorGraph::skip(const Bad& input, const TaskWords& task, std::span<const Use> uses) {
   const auto node = nodes_.find(input.taint.failure);
   THALWEG_CHECK(node != nodes_.end(), "A task is skipped for a failure that is forgotten.");
-  const std::uint64_t number = ++node->second.skips;
+  ++node->second.skips;
+  // Nothing is reached by way of a task that writes nothing.
+  if (!taints(uses)) return;
+  const std::uint64_t number = ++node->second.recorded;
   std::vector<Record>& records = node->second.records;
   if (records.size() < kRecordsKept) records.resize(std::min(number + 1, kRecordsKept));
   Record& record = records[number % kRecordsKept];
@@ -127,7 +136,7 @@ void ErrorGraph::taint(std::span<const Use> uses, const Taint& taint) {
 void ErrorGraph::release(FailureId failure) {
   const auto node = nodes_.find(failure);
   if (--node->second.carriers != 0) return;
-  if (!node->second.heard) unheard_.push_back({node->second.device, std::move(node->second.root)});
+  forgotten_.push_back(std::move(node->second.root));
   nodes_.erase(node);
 }
 
@@ -201,19 +210,21 @@ std::vector<std::pair<AllocationId, const AllocationLife*>> ErrorGraph::gone() c
 void ErrorGraph::drop(AllocationId allocation, const order::PointSet& uses) {
   const auto carrier = carriers_.find(allocation);
   if (carrier == carriers_.end()) return;
+  if (!carrier->second.dropped) dropped_.push_front(allocation);
   carrier->second.dropped = true;
   carrier->second.uses = uses;
 }
 
-ErrorGraph::Carriers::iterator ErrorGraph::shed(Carriers::iterator carrier) {
+void ErrorGraph::shed(Carriers::iterator carrier) {
   for (const auto& [failure, count] : carrier->second.failures) release(failure);
-  return carriers_.erase(carrier);
+  carriers_.erase(carrier);
 }
 
 // Reports.
 
 std::vector<FailureReport> ErrorGraph::reports(std::span<const Use> uses) const {
   std::vector<FailureReport> reports;
+  std::unordered_set<FailureId> known;
   for (const Use& use : uses) {
     if (!use.reads()) continue;
     const auto carrier = carriers_.find(use.allocation);
@@ -222,30 +233,23 @@ std::vector<FailureReport> ErrorGraph::reports(std::span<const Use> uses) const 
     for_rows(use, [&](std::uint64_t begin, std::uint64_t end) {
       for (auto at = first_behind(ranges, begin); at != ranges.end() && at->first < end; ++at) {
         const Taint& taint = at->second.taint;
-        if (std::any_of(reports.begin(), reports.end(), [&taint](const FailureReport& report) {
-              return report.failure == taint.failure;
-            }))
-          continue;
+        if (!known.insert(taint.failure).second) continue;
         const Node& node = nodes_.at(taint.failure);
         const std::uint64_t first = std::max(begin, at->first);
-        FailureReport& report = reports.emplace_back(
-            FailureReport{taint.failure,
-                          node.root,
-                          {use.allocation, first, std::min(end, at->second.end) - first},
-                          node.carriers,
-                          node.skips,
-                          {},
-                          0});
+        FailureReport& report = reports.emplace_back(FailureReport{
+            taint.failure,
+            node.root,
+            {use.allocation, first, std::min(end, at->second.end) - first, use.life == nullptr},
+            node.carriers,
+            node.skips,
+            {},
+            0});
         follow(node, taint, report);
       }
       return true;
     });
   }
   return reports;
-}
-
-void ErrorGraph::heard(FailureId failure) noexcept {
-  if (const auto node = nodes_.find(failure); node != nodes_.end()) node->second.heard = true;
 }
 
 // From the bytes to the root. A record's input is older than the record: the walk ends.

@@ -39,13 +39,12 @@ Allocation::Allocation(Ref<Device> device, Slot& home, const backend::Block& blo
   size_bytes = bytes;
   address = block.resource.address;
   resource = block.resource.object;
-  life = &Failures::instance().begin_life(id);
-  record = id;
   if (plant::planted(plant::Bug::taint_by_address)) {
-    Failures::instance().end_life(*life, {});
-    life = nullptr;
     record = Imports::record_of(0);
     record_offset = address;
+  } else if (backend::kOutcomesKept) {
+    record = id;
+    begin_life();
   }
   record_.map.reset(bytes);
 }
@@ -199,6 +198,24 @@ void Allocation::prove_written(std::uint64_t ticket) noexcept {
   Failures::instance().prove({&use, 1});
 }
 
+// Its life.
+
+void Allocation::begin_life() {
+  Life* known = nullptr;
+  {
+    const sync::Locked queue(home_->lock);
+    known = home_->lives.take();
+  }
+  if (known == nullptr) known = new Life(home_->lock);
+  known->begin(id, size_bytes);
+  life = known;
+}
+
+void Allocation::end_life(const order::PointSet& uses) noexcept {
+  if (life == nullptr) return;
+  home_->lives.end(static_cast<Life&>(const_cast<AllocationLife&>(*life)), uses);
+}
+
 // The end.
 
 void Allocation::last_reference_gone() noexcept {
@@ -213,18 +230,21 @@ void Allocation::last_reference_gone() noexcept {
   {
     const sync::Locked queue(home_->lock);
     shared = shared_;
-    if (!shared) record_.map.points(uses, registry.table());
+    if (!shared) {
+      record_.map.points(uses, registry.table());
+      end_life(uses);
+    }
   }
   if (shared) {
     const sync::Locked submission(registry.submission());
     record_.map.points(uses, registry.table());
+    const sync::Locked queue(home_->lock);
+    end_life(uses);
   }
-  if (life != nullptr) {
-    Failures& failures = Failures::instance();
-    failures.end_life(*life, uses);
-    if (failures.any().load(std::memory_order_acquire)) [[unlikely]]
+  if (life != nullptr)
+    if (Failures& failures = Failures::instance(); failures.any().load(std::memory_order_acquire))
+        [[unlikely]]
       failures.drop(record, uses);
-  }
   if (plant::planted(plant::Bug::free_without_home_point))
     uses.remove_if([this](order::Point point) { return point.queue() == home_->index; });
   if (block_.source != nullptr) device_->take_back(block_, std::move(uses));
@@ -242,18 +262,20 @@ void Allocation::end_import() noexcept {
     }
     uses.remove_if([](order::Point point) { return passed(point); });
     const Imports::Space space = device_->address_space();
-    registry.imports().drop(space, *import_);
+    registry.imports().drop(space, address, size_bytes);
     if (plant::planted(plant::Bug::deleter_early)) uses.clear();
     if (!uses.empty()) {
       // The device outlives the tasks that use the bytes: their streams hold it.
-      auto call = [space, first = address, last = std::move(deleter)]() mutable {
-        Registry::instance().imports().sweep(space, first);
+      auto call = [space, first = address, bytes = size_bytes,
+                   last = std::move(deleter)]() mutable {
+        Registry::instance().imports().sweep(space, first, bytes);
         if (last) last();
       };
       call_after(uses, std::move(call), device_->observer());
       delete this;
       return;
     }
+    registry.imports().sweep(space, address, size_bytes);
   }
   delete this;
   if (deleter) call_now(deleter);

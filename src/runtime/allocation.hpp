@@ -66,6 +66,8 @@ class alignas(64) Allocation final : public thalweg::detail::AllocationCore {
   const OpenView* open_against(const Access& access);
 
  private:
+  void begin_life();
+  void end_life(const order::PointSet& uses) noexcept;  // REQUIRES: the home queue's lock is held.
   void last_reference_gone() noexcept override;
   void end_import() noexcept;
   void close(std::uint64_t ticket) noexcept;

@@ -40,7 +40,7 @@ Device::Device(std::unique_ptr<backend::Driver> driver, const OpenOptions& optio
       name_(options.name.empty() ? options.backend : options.name),
       skip_passed_(options.skip_passed),
       strict_events_(options.strict_events) {
-  if (observer_ != nullptr) Failures::instance().observe(id_, observer_);
+  if (observer_ != nullptr) Failures::instance().observe(id_, observer_->share());
 }
 
 Device::~Device() {

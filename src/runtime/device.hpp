@@ -54,7 +54,6 @@ class Device final : public thalweg::detail::DeviceCore {
   Statistics statistics() const override;
   Result<void> close(Deadline deadline, Site site) override;
   std::vector<LivingFailure> failures() const override;
-  void told(const Error& error) noexcept override { Failures::instance().told(error); }
   MemoryUsage memory_usage(MemoryKind kind) const override;
   WaitLedger wait_ledger() const override {
     return thalweg::detail::forked() ? WaitLedger() : ledger_.records();
@@ -89,11 +88,6 @@ class Device final : public thalweg::detail::DeviceCore {
   const Clock& clock() const noexcept { return *clock_; }
 
   Error closed_error(Site site) const;
-
-  // The backend has refused a call of the program's, who will be told.
-  void refused(const Error& error) const noexcept {
-    if (error.kind() == ErrorKind::device_lost) Failures::instance().told_of_loss(id_);
-  }
 
   bool lost() const noexcept { return loss_ != nullptr && loss_->happened(); }
 

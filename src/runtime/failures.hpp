@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -32,22 +33,17 @@ class Failures {
   const std::atomic<bool>& any() const noexcept { return any_; }
 
   // See backend::Outcomes.
-  std::optional<Error> skip(std::span<const failure::Use> uses,
-                            const failure::TaskWords& words) noexcept;
+  std::optional<Error> skip(std::span<const failure::Use> uses, const failure::TaskWords& words,
+                            bool told) noexcept;
   void prove(std::span<const failure::Use> uses) noexcept;
-  bool fail(const Error& error, DeviceId device, bool told,
-            std::span<const failure::Use> uses) noexcept;
+  bool fail(Error& error, DeviceId device, std::span<const failure::Use> uses) noexcept;
 
   // `unwritten`, when the host would read a bad byte.
   std::optional<Error> read(const failure::Use& use, std::source_location site);
 
-  // The program was given an `unwritten`.
-  void told(const Error& error) noexcept;
-
-  // The bytes are nobody's any more.
-  void forget(const failure::Use& use) noexcept {
-    if (any_.load(std::memory_order_acquire)) prove({&use, 1});
-  }
+  // The bytes are nobody's any more. May be called under a lock of lower rank; gives back what goes
+  // without one.
+  [[nodiscard]] std::vector<Error> forget(const failure::Use& use) noexcept;
 
   // The allocation has no handle any more; `uses`: the points of its tasks.
   void drop(AllocationId allocation, const order::PointSet& uses) noexcept;
@@ -59,24 +55,20 @@ class Failures {
   std::vector<LivingFailure> living(DeviceId device) const;
 
   // Who is told of a device's failures that are forgotten unheard; null: the error sink.
-  void observe(DeviceId device, backend::Observer* observer);
+  void observe(DeviceId device, std::shared_ptr<backend::Observer> observer);
 
   // A call of the program's was refused because the device is lost.
   void told_of_loss(DeviceId device) noexcept;
 
-  // The device is gone: a loss that nobody was told of goes to the error sink.
+  // The device is gone.
   void end_loss(DeviceId device) noexcept;
-
-  // A life for an allocation; and its end, with the points of what may use the allocation still.
-  const AllocationLife& begin_life(AllocationId id);
-  void end_life(const AllocationLife& life, const order::PointSet& uses) noexcept;
 
  private:
   // What tasks leave unwritten because their device is lost has one failure.
   struct Lost {
-    FailureId failure;  // The latest: none, or it may be forgotten.
-    std::optional<Error> cause;
-    bool told = false;
+    FailureId failure;           // The latest: none, or it may be forgotten.
+    std::optional<Error> cause;  // With its news. None: no task has met the loss.
+    bool told = false;           // Of no use once there is a cause.
   };
 
   struct Graph {
@@ -87,35 +79,22 @@ class Failures {
   };
   static constexpr std::size_t kCarriersMin = 256;
 
-  // It is another's only when the uses of the one before have passed: until then it knows them.
-  struct Life : AllocationLife {
-    AllocationId former;  // Whose end it saw last.
-    order::PointSet uses;
-    Life* next = nullptr;
-  };
+  class FailureNews;
 
-  // Lives without an allocation: those whose uses have passed, and the others, the oldest first.
-  struct Lives {
-    Life* free = nullptr;
-    Life* ending = nullptr;
-    Life* ending_last = nullptr;
-  };
+  void lose(Error& error, DeviceId device, std::span<const failure::Use> uses) noexcept;
 
-  void lose(const Error& error, DeviceId device, bool told,
-            std::span<const failure::Use> uses) noexcept;
-
-  // Puts down what has changed, and tells what nobody was told of.
+  // Puts down what has changed. What is forgotten goes behind the lock.
   template <class F>
   decltype(auto) change(F&& function) noexcept;
 
+  std::vector<Error> put_down(Graph& graph) noexcept;
   void tell(DeviceId device, const Error& root) noexcept;
 
-  using Observers = std::map<DeviceId, backend::Observer*>;
+  using Observers = std::map<DeviceId, std::shared_ptr<backend::Observer>>;
 
   std::atomic<bool> any_{false};
   sync::Guarded<Graph> graph_{sync::Rank::failures};
   sync::Guarded<Observers> observers_{sync::Rank::failures};
-  sync::Guarded<Lives> lives_{sync::Rank::failures};
 };
 
 // A stream's part in it.
@@ -129,14 +108,14 @@ class StreamOutcomes final : public backend::Outcomes {
     stream_ = stream;
   }
 
-  bool failed(const Error& error, std::span<const failure::Use> uses, bool told) noexcept override {
-    return Failures::instance().fail(error, device_, told, uses);
+  bool failed(Error& error, std::span<const failure::Use> uses) noexcept override {
+    return Failures::instance().fail(error, device_, uses);
   }
 
  private:
   std::optional<Error> skip(std::span<const failure::Use> uses, std::string_view task,
-                            std::source_location site) noexcept override {
-    return Failures::instance().skip(uses, {task, stream_, site});
+                            std::source_location site, bool told) noexcept override {
+    return Failures::instance().skip(uses, {task, stream_, site}, told);
   }
   void prove(std::span<const failure::Use> uses) noexcept override {
     Failures::instance().prove(uses);

@@ -54,7 +54,7 @@ Ref<Import> Imports::add(Space space, std::uint64_t address, std::uint64_t size_
     const auto begin = find(ranges, space, address);
     if (begin != ranges.end() && begin->second.import->end() >= last &&
         begin->second.import->address() <= first) {
-      ++begin->second.users;
+      begin->second.users.emplace(address, last);
       return begin->second.import;
     }
     auto next = begin != ranges.end() ? begin : ranges.lower_bound({space, address});
@@ -63,12 +63,12 @@ Ref<Import> Imports::add(Space space, std::uint64_t address, std::uint64_t size_
     while (next != ranges.end() && next->first.first == space && next->first.second < last) {
       first = std::min(first, next->second.import->address());
       last = std::max(last, next->second.import->end());
-      joined.users += next->second.users;
+      joined.users.merge(next->second.users);
       parts.push_back(std::move(next->second.import));
       next = ranges.erase(next);
     }
     joined.import = make_ref<Import>(first, last - first);
-    ++joined.users;
+    joined.users.emplace(address, address + size_bytes);
     {
       Import& whole = *joined.import;
       const sync::Locked submission(Registry::instance().submission());
@@ -101,29 +101,35 @@ Imports::Ranges::iterator Imports::find(Ranges& ranges, Space space, std::uint64
                                                                               : ranges.end();
 }
 
-// Gives back the import that nobody uses any more.
-Ref<Import> Imports::erase_if_over(Ranges& ranges, Ranges::iterator range) {
-  if (range == ranges.end() || range->second.users != 0) return {};
+void Imports::erase_if_over(Ranges& ranges, Ranges::iterator range) {
+  if (range == ranges.end() || !range->second.users.empty()) return;
   Registry& registry = Registry::instance();
-  Ref<Import> import = range->second.import;
+  const Ref<Import> import = range->second.import;
   {
     const sync::Locked submission(registry.submission());
-    if (!import->points(registry.table()).empty()) return {};
+    if (!import->points(registry.table()).empty()) return;
     import->past_.clear();  // They point back to it.
   }
   ranges.erase(range);
-  return import;
 }
 
-// Whoever brings the bytes again starts clean.
-void Imports::forget_failures(Space space, const Ref<Import>& erased) {
-  if (!erased) return;
-  failure::Use all;
-  all.allocation = record_of(space);
-  all.offset = erased->address();
-  all.row_bytes = erased->end() - erased->address();
-  all.mode = AccessMode::write;
-  Failures::instance().forget(all);
+// Of the bytes, those that are no user's.
+std::vector<Imports::Bytes> Imports::unused(const Ranges& ranges, Space space, Bytes bytes) {
+  std::vector<Bytes> all;
+  auto [first, end] = bytes;
+  auto range = ranges.lower_bound({space, end});
+  while (range != ranges.begin() && std::prev(range)->first.first == space &&
+         std::prev(range)->second.import->end() > first)
+    --range;
+  for (; range != ranges.end() && range->first < std::pair(space, end); ++range) {
+    for (const auto& [begin, last] : range->second.users) {
+      if (begin >= end || last <= first) continue;
+      if (begin > first) all.emplace_back(first, begin);
+      first = last;
+    }
+  }
+  if (first < end) all.emplace_back(first, end);
+  return all;
 }
 
 AllocationId Imports::record_of(Space space) noexcept {
@@ -132,19 +138,33 @@ AllocationId Imports::record_of(Space space) noexcept {
   return space == 0 ? of_host : AllocationId{space};
 }
 
-void Imports::drop(Space space, Import& import) {
+void Imports::drop(Space space, std::uint64_t address, std::uint64_t size_bytes) {
   if (plant::planted(plant::Bug::imports_apart)) return;
-  forget_failures(space, ranges_.with([&](Ranges& ranges) {
-    const auto range = find(ranges, space, import.address());
-    --range->second.users;
-    return erase_if_over(ranges, range);
-  }));
+  ranges_.with([&](Ranges& ranges) {
+    auto& users = find(ranges, space, address)->second.users;
+    const auto [begin, end] = users.equal_range(address);
+    users.erase(std::find(
+        begin, end, std::pair<const std::uint64_t, std::uint64_t>(address, address + size_bytes)));
+  });
 }
 
-void Imports::sweep(Space space, std::uint64_t address) {
-  forget_failures(space, ranges_.with([&](Ranges& ranges) {
-    return erase_if_over(ranges, find(ranges, space, address));
-  }));
+// Whoever brings the bytes again starts clean. Under the lock: what he leaves bad is his.
+void Imports::sweep(Space space, std::uint64_t address, std::uint64_t size_bytes) {
+  if (plant::planted(plant::Bug::imports_apart)) return;
+  Failures& failures = Failures::instance();
+  std::vector<std::vector<Error>> forgotten;  // Goes without the lock.
+  ranges_.with([&](Ranges& ranges) {
+    erase_if_over(ranges, find(ranges, space, address));
+    if (!failures.any().load(std::memory_order_acquire)) return;
+    for (const auto& [first, end] : unused(ranges, space, {address, address + size_bytes})) {
+      failure::Use use;
+      use.allocation = record_of(space);
+      use.offset = first;
+      use.row_bytes = end - first;
+      use.mode = AccessMode::write;
+      forgotten.push_back(failures.forget(use));
+    }
+  });
 }
 
 std::size_t Imports::ranges() const {

@@ -68,29 +68,31 @@ class Imports {
   // What the bytes of a space are known by when something fails, with addresses for offsets.
   static AllocationId record_of(Space space) noexcept;
 
-  // One more user of the range. REQUIRES: it has bytes, and no overflow.
+  // One more user of the bytes. REQUIRES: there are some, and no overflow.
   Ref<Import> add(Space space, std::uint64_t address, std::uint64_t size_bytes);
 
-  // One user less. What is used by nobody and has passed is forgotten.
-  void drop(Space space, Import& import);
+  // That user is gone.
+  void drop(Space space, std::uint64_t address, std::uint64_t size_bytes);
 
-  // Looks again at a range whose users are gone.
-  void sweep(Space space, std::uint64_t address);
+  // Once more, when his tasks have passed: what is used by nobody and has passed is forgotten.
+  void sweep(Space space, std::uint64_t address, std::uint64_t size_bytes);
 
   // For tests.
   std::size_t ranges() const;
 
  private:
+  using Bytes = std::pair<std::uint64_t, std::uint64_t>;  // First, and the end.
+
   struct Range {
     Ref<Import> import;
-    std::size_t users = 0;
+    std::multimap<std::uint64_t, std::uint64_t> users;  // First byte, and the end.
   };
   // By space and first address; ranges of one space do not overlap.
   using Ranges = std::map<std::pair<Space, std::uint64_t>, Range>;
 
   static Ranges::iterator find(Ranges& ranges, Space space, std::uint64_t address);
-  static Ref<Import> erase_if_over(Ranges& ranges, Ranges::iterator range);
-  static void forget_failures(Space space, const Ref<Import>& erased);
+  static void erase_if_over(Ranges& ranges, Ranges::iterator range);
+  static std::vector<Bytes> unused(const Ranges& ranges, Space space, Bytes bytes);
 
   sync::Guarded<Ranges> ranges_{sync::Rank::registry};
 };

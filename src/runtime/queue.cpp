@@ -173,11 +173,13 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
   const Serial serial{order.last().value + 1};
   if (plant::planted(plant::Bug::stop_taints_early) && task.stop != nullptr &&
       task.stop->stop_requested())
-    for (const Access& access : task.accesses)
-      if (const failure::Use use = backend::use_of(access); use.writes())
-        slot_.outcomes.failed(Error(ErrorKind::cancelled, "Planted."), {&use, 1}, true);
+    for (const Access& access : task.accesses) {
+      const failure::Use use = backend::use_of(access);
+      Error planted(ErrorKind::cancelled, "Planted.");
+      if (use.writes()) slot_.outcomes.failed(planted, {&use, 1});
+    }
   if (Result<void> accepted = stream_->submit(task, serial); !accepted) [[unlikely]] {
-    device_->refused(accepted.error());
+    if (Result<void> alive = device_->alive(task.site); !alive) return std::move(alive).error();
     return std::move(accepted).error();
   }
   order.take();

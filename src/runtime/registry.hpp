@@ -23,6 +23,7 @@
 
 #include "runtime/failures.hpp"
 #include "runtime/kernel_uses.hpp"
+#include "runtime/lives.hpp"
 #include "sync/lock.hpp"
 #include "sync/timeline.hpp"
 #include "thalweg/backend/driver.hpp"
@@ -49,8 +50,9 @@ struct alignas(64) Slot final : backend::Progress {
   sync::SpinLock lock{sync::Rank::queue};
   order::QueueOrder order;  // Guarded as queue_order.hpp says.
   KernelUses kernels;       // Guarded by the lock.
-  StreamOutcomes outcomes;
+  Lives lives;              // Guarded by the lock: of the allocations that were made for the queue.
   backend::DriverStream* stream = nullptr;  // Guarded by both locks; null when nobody has the slot.
+  alignas(64) StreamOutcomes outcomes;      // Read by workers: apart from what submissions write.
 };
 
 class Imports;

@@ -147,7 +147,8 @@ TEST(Explore, ACallbackThatThrowsIsAFinding) {
   }));
   ASSERT_EQ(result.findings.size(), 1u) << result.report();
   EXPECT_EQ(result.findings[0].kind, FindingKind::error);
-  EXPECT_THAT(result.findings[0].message, HasSubstr("A callback throws: no butter."));
+  EXPECT_THAT(result.findings[0].message,
+              HasSubstr("A callback throws: std::runtime_error: no butter."));
 }
 
 // What an upload brings depends on the run: that is no bug of the order.

@@ -187,7 +187,7 @@ TEST_P(FailureCanaries, AreFoundAndWithoutThemNothingIs) {
     host.allocation = runtime::Imports::record_of(0);
     host.row_bytes = std::uint64_t{1} << 62;
     host.mode = AccessMode::write;
-    runtime::Failures::instance().forget(host);
+    runtime::Failures::instance().prove({&host, 1});
     options.runs_max = way == Search::exhaustive ? 200'000 : 200;
     const Exploration clean = must(explore(options, GetParam().program));
     EXPECT_TRUE(clean.findings.empty()) << clean.report();

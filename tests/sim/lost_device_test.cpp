@@ -201,6 +201,24 @@ TEST(LostDevice, IsMetByAnotherDevice) {
   EXPECT_TRUE(sink.errors().empty()) << "The program was told.";
 }
 
+// Nor is a future that nobody takes any news then.
+TEST(LostDevice, IsToldByNoFutureOnceACallHasSaidSo) {
+  const contract::Sink sink;
+  {
+    const Device device = must(Device::open("sim?faults=lost:1"));
+    const Stream stream = must(Stream::create(device));
+    const Timeline gate = must(Timeline::create(device));
+    must(stream.wait(gate, 1));
+    std::vector<Future<void>> open;
+    for (int i = 0; i != 3; ++i) open.push_back(stream.host("never runs", {}, [] {}));
+    must(gate.signal(1));
+    EXPECT_TRUE(is_lost(device.synchronize()));
+    while (!device.poll()) {
+    }
+  }
+  EXPECT_TRUE(sink.errors().empty());
+}
+
 // A program that asks nothing is told by the error sink, once.
 TEST(LostDevice, IsToldOnceWhenNobodyAsks) {
   const contract::Sink sink;

@@ -7,7 +7,7 @@
 // turn, so that whoever finds a point passed finds the bytes behind it bad:
 //
 //   for each task, in an order that each queue and each wait allows:
-//     Outcomes::failed(cause, uses, told)
+//     Outcomes::failed(cause, uses)
 //     its completion is told the cause, once; its callable is destroyed
 //     its point passes
 //

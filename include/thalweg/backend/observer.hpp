@@ -10,6 +10,7 @@
 
 #pragma once
 
+#include <memory>
 #include <source_location>
 
 #include "thalweg/base/access.hpp"
@@ -46,6 +47,9 @@ class Observer {
   virtual void timeline_asked(const neutral::Timeline& timeline, std::uint64_t value) noexcept = 0;
   virtual void timeline_raised(const neutral::Timeline& timeline, std::uint64_t from,
                                std::uint64_t to, Site site) noexcept = 0;
+
+  // For somebody who may call it when the device is gone: unheard() alone.
+  virtual std::shared_ptr<Observer> share() noexcept = 0;
 
   // A failure of a task of this device is forgotten, and nobody was told of it.
   virtual void unheard(const Error& error) noexcept = 0;

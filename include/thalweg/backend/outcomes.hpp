@@ -3,7 +3,7 @@
 // thalweg/backend/outcomes.hpp - what a backend asks before it runs a task, and says afterwards.
 //
 //   submit      keep use_of(access) for each access that touches bytes
-//   its turn    starts(uses, words)   an error: the task does nothing, and ends with it
+//   its turn    starts(uses, ..)      an error: the task does nothing, and ends with it
 //               ... the task ...
 //   its end     succeeded(uses), or failed(error, uses); before its point counts as passed
 //
@@ -27,10 +27,17 @@
 
 namespace thalweg::backend {
 
+// False only in the library that bench/failures measures against.
+#ifdef THALWEG_WITHOUT_OUTCOMES
+inline constexpr bool kOutcomesKept = false;
+#else
+inline constexpr bool kOutcomesKept = true;
+#endif
+
 // Whether an access has to be kept: it touches bytes, which may be bad or become so.
 inline bool has_outcome(const Access& access) noexcept {
-  return access.mode != AccessMode::token && access.row_bytes != 0 && access.rows != 0 &&
-         static_cast<bool>(access.allocation->record);
+  return kOutcomesKept && access.mode != AccessMode::token && access.row_bytes != 0 &&
+         access.rows != 0 && static_cast<bool>(access.allocation->record);
 }
 
 inline failure::Use use_of(const Access& access) noexcept {
@@ -47,12 +54,13 @@ inline failure::Use use_of(const Access& access) noexcept {
 class Outcomes {
  public:
   // Null: the task runs. Otherwise it reads bad bytes: what it would have written is bad from now
-  // on, and this is what its completion is told.
+  // on, and this is what its completion is told. Without one (`told` is false) it says no more than
+  // that it was skipped.
   std::optional<Error> starts(std::span<const failure::Use> uses, std::string_view task,
-                              std::source_location site) noexcept {
+                              std::source_location site, bool told) noexcept {
     if (!any_bad() || uses.empty()) [[likely]]
       return std::nullopt;
-    return skip(uses, task, site);
+    return skip(uses, task, site, told);
   }
 
   // What it writes is written.
@@ -61,21 +69,23 @@ class Outcomes {
       prove(uses);
   }
 
-  // It was not. `told`: a completion is told as well. False: no bytes carry the failure.
-  virtual bool failed(const Error& error, std::span<const failure::Use> uses,
-                      bool told) noexcept = 0;
+  // It was not. `error` is given to its completion afterwards, as it is then. False: nobody knows
+  // of it, and where there is no completion it goes to the error sink.
+  virtual bool failed(Error& error, std::span<const failure::Use> uses) noexcept = 0;
 
   // Whether some byte of the process is bad. Memory ordering: acquire; pairs with the release by
   // whoever made the first one bad. A task that he is ordered before sees it in any case, by his
   // point.
-  bool any_bad() const noexcept { return any_bad_.load(std::memory_order_acquire); }
+  bool any_bad() const noexcept {
+    return kOutcomesKept && any_bad_.load(std::memory_order_acquire);
+  }
 
  protected:
   explicit Outcomes(const std::atomic<bool>& any_bad) noexcept : any_bad_(any_bad) {}
   ~Outcomes() = default;
 
   virtual std::optional<Error> skip(std::span<const failure::Use> uses, std::string_view task,
-                                    std::source_location site) noexcept = 0;
+                                    std::source_location site, bool told) noexcept = 0;
   virtual void prove(std::span<const failure::Use> uses) noexcept = 0;
 
  private:

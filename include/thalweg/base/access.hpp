@@ -29,14 +29,37 @@ enum class AccessMode : std::uint8_t {
 };
 
 // Says for ever whether an allocation is still there: lives are used again and never freed. Written
-// by the runtime alone.
-struct AllocationLife {
-  std::atomic<std::uint64_t> id{0};  // Of the allocation that has it; 0 between two.
+// by the runtime alone. It goes to another allocation only when each task of the one before has
+// passed: so a task may keep the life in place of the id.
+class AllocationLife {
+ public:
+  AllocationLife() noexcept = default;
+  AllocationLife(AllocationId allocation, std::uint64_t size_bytes) noexcept {
+    begin(allocation, size_bytes);
+  }
 
   // Memory ordering: acquire; pairs with the release when the last handle goes.
   bool is_of(AllocationId allocation) const noexcept {
-    return id.load(std::memory_order_acquire) == allocation.value;
+    return word_.load(std::memory_order_acquire) == (allocation.value << 1 | 1);
   }
+
+  // Whose it is; between two allocations, whose it was.
+  AllocationId owner() const noexcept {
+    return AllocationId{word_.load(std::memory_order_acquire) >> 1};
+  }
+
+  // The owner's.
+  std::uint64_t size_bytes() const noexcept { return size_bytes_; }
+
+  void begin(AllocationId allocation, std::uint64_t size_bytes) noexcept {
+    size_bytes_ = size_bytes;
+    word_.store(allocation.value << 1 | 1, std::memory_order_release);
+  }
+  void end() noexcept { word_.store(owner().value << 1, std::memory_order_release); }
+
+ private:
+  std::atomic<std::uint64_t> word_{0};  // The owner's id << 1 | whether it is there.
+  std::uint64_t size_bytes_ = 0;
 };
 
 // What a backend sees of an allocation. The runtime owns it and derives from it.
@@ -52,7 +75,8 @@ struct Allocation {
 
   // Whose bytes these are when something fails: `record` has byte 0 of this at `record_offset`, and
   // `life` says whether it is still there (null: for ever). Memory that the program brought shares
-  // a record with all that may overlap it. No record: the bytes take no part.
+  // a record with all that may overlap it; what has a life is a record of its own, and the offset
+  // is 0. No record: the bytes take no part.
   AllocationId record;
   std::uint64_t record_offset = 0;
   const AllocationLife* life = nullptr;

@@ -57,6 +57,10 @@ THALWEG_EXPORT std::string_view name(ErrorKind kind) noexcept;
 
 class Error;
 
+namespace detail {
+struct ErrorNews;
+}
+
 // thalweg/base/failure.hpp
 struct FailureReport;
 THALWEG_EXPORT Error unwritten(std::vector<FailureReport> reports, std::source_location site);
@@ -102,6 +106,7 @@ class [[nodiscard]] THALWEG_EXPORT Error {
   struct Body;
 
  private:
+  friend struct detail::ErrorNews;
   friend Error unwritten(std::vector<FailureReport> reports, std::source_location site);
 
   explicit Error(std::shared_ptr<const Body> body) noexcept;

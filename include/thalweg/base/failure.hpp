@@ -46,11 +46,13 @@ constexpr std::string_view name(FailureScope scope) noexcept {
   return "?";
 }
 
-// Bytes [offset, offset + size_bytes) of an allocation.
+// Bytes [offset, offset + size_bytes) of an allocation. Of memory that the program brought the
+// allocation stands for all that it may bring, and the offset is an address.
 struct FailedBytes {
   AllocationId allocation;
   std::uint64_t offset = 0;
   std::uint64_t size_bytes = 0;
+  bool by_address = false;
 
   friend bool operator==(const FailedBytes&, const FailedBytes&) noexcept = default;
 };
@@ -71,8 +73,8 @@ struct FailureReport {
   std::uint64_t carriers = 0;  // Allocations with a byte that carries the failure.
   std::uint64_t skips = 0;     // Tasks that were skipped because of it, everywhere.
 
-  // The skipped tasks between these bytes and the root, from the bytes on. Of a long chain the end
-  // at the root is not kept: so many tasks are left out.
+  // The skipped tasks between these bytes and the root, from the bytes on. Of a failure the newest
+  // 16 skips are kept of tasks that write something: so many are left out at the root's end.
   std::vector<SkippedTask> chain;
   std::uint64_t chain_dropped = 0;
 };

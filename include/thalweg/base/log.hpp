@@ -3,9 +3,11 @@
 // thalweg/base/log.hpp - the log hook and the error sink.
 //
 // Both are process-wide and set by the program. Nothing is logged unless a hook is set. The error
-// sink gets what no call could return: an error found in a destructor, a task that failed and whose
-// future nobody held. Without a sink such an error is printed to stderr: it is never lost. In a
-// forked child (base/forked.hpp) hooks are neither called nor set.
+// sink gets what no call could return: an error found in a destructor, and a failure of a task once
+// nobody is left who could tell of it (the future of the task, the bytes that it left unwritten,
+// who read them). Without a sink such an error is printed to stderr: it is never lost, but for
+// failures that live when the process exits. In a forked child (base/forked.hpp) hooks are neither
+// called nor set.
 //
 // Threads:    all functions may be called from any thread. A hook may be called from any thread,
 //             also from one of the runtime's, never under a lock of the runtime.

@@ -18,16 +18,18 @@
 // Taint is keyed by allocation and not by address: who gets the bytes of a dropped allocation
 // starts clean. What a dropped allocation carries stays until each task that may use it has passed.
 // A failure without a carrier is forgotten; so the graph is as large as the bad memory is ragged.
-// One that is forgotten before anybody was told of it is given to take_unheard().
+// Its root is then given to take_forgotten(): whoever has it may be the last who can tell of it.
 //
 // Threads:    external synchronization.
 // Errors:     none.
 
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <iterator>
+#include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <span>
@@ -100,10 +102,12 @@ class THALWEG_EXPORT ErrorGraph {
 
   // or it has failed, and what it should have written is not. Gives back 0, and remembers nothing,
   // where that is no byte.
-  // `heard`: somebody else tells of it, who is kept until he has.
   // `same`: the bytes get this failure, and not a new one, where it still lives.
-  FailureId fail(const Error& root, DeviceId device, bool heard, std::span<const Use> uses,
+  FailureId fail(const Error& root, DeviceId device, std::span<const Use> uses,
                  FailureId same = {});
+
+  // Whether fail() would remember anything.
+  static bool taints(std::span<const Use> uses) noexcept;
 
   // or it was skipped because of `input`.
   void skip(const Bad& input, const TaskWords& task, std::span<const Use> uses);
@@ -117,27 +121,28 @@ class THALWEG_EXPORT ErrorGraph {
   void drop(AllocationId allocation, const order::PointSet& uses);
 
   // Forgets what dropped allocations carry whose uses have all passed. `passed(point)` says so.
+  // Looks at no more than `most` of them: at the latest, and at others each time.
   template <class Passed>
-  void collect(Passed passed) {
-    for (auto at = carriers_.begin(); at != carriers_.end();) {
-      Carrier& carrier = at->second;
-      carrier.uses.remove_if(passed);
-      at = carrier.dropped && carrier.uses.empty() ? shed(at) : std::next(at);
+  void collect(Passed passed, std::size_t most = std::numeric_limits<std::size_t>::max()) {
+    for (most = std::min(most, dropped_.size()); most != 0; --most) {
+      const AllocationId allocation = dropped_.front();
+      dropped_.pop_front();
+      const auto carrier = carriers_.find(allocation);
+      // Good by now; and may be bad again, but not dropped.
+      if (carrier == carriers_.end() || !carrier->second.dropped) continue;
+      carrier->second.uses.remove_if(passed);
+      if (carrier->second.uses.empty())
+        shed(carrier);
+      else
+        dropped_.push_back(allocation);
     }
   }
 
-  // Failures that are forgotten and that nobody was told of, since the last call.
-  struct Unheard {
-    DeviceId device;
-    Error root;
-  };
-  std::vector<Unheard> take_unheard() { return std::exchange(unheard_, {}); }
+  // The roots of failures that were forgotten since the last call.
+  std::vector<Error> take_forgotten() { return std::exchange(forgotten_, {}); }
 
   // Each failure among the bytes that the uses read, once, in the order in which they are met.
   std::vector<FailureReport> reports(std::span<const Use> uses) const;
-
-  // Somebody was told of the failure, which may be forgotten by now.
-  void heard(FailureId failure) noexcept;
 
   // Those that live, the oldest first.
   std::vector<LivingFailure> living() const;
@@ -172,9 +177,9 @@ class THALWEG_EXPORT ErrorGraph {
   struct Node {
     Error root;
     DeviceId device;
-    bool heard = false;
     std::uint64_t carriers = 0;
-    std::uint64_t skips = 0;      // The number of the latest record.
+    std::uint64_t skips = 0;
+    std::uint64_t recorded = 0;   // Of these, with outputs: the number of the latest record.
     std::vector<Record> records;  // Number n is at n % kRecordsKept.
   };
 
@@ -186,13 +191,14 @@ class THALWEG_EXPORT ErrorGraph {
   void count_up(Carrier& carrier, FailureId failure);
   void count_down(Carrier& carrier, FailureId failure);
   void release(FailureId failure);
-  Carriers::iterator shed(Carriers::iterator carrier);
+  void shed(Carriers::iterator carrier);
   void remove_if_clean(Carriers::iterator carrier);
   void follow(const Node& node, Taint taint, FailureReport& report) const;
 
-  Carriers carriers_;                // Each has a range.
-  std::map<FailureId, Node> nodes_;  // Each has a carrier.
-  std::vector<Unheard> unheard_;
+  Carriers carriers_;                 // Each has a range.
+  std::deque<AllocationId> dropped_;  // Those that are dropped, and some that were.
+  std::map<FailureId, Node> nodes_;   // Each has a carrier.
+  std::vector<Error> forgotten_;
 };
 
 }  // namespace thalweg::failure

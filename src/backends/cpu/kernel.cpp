@@ -10,8 +10,10 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "backend/host_work.hpp"
+#include "backends/cpu/uses.hpp"
 #include "backends/cpu/workers.hpp"
 #include "base/plant.hpp"
 #include "os/process.hpp"
@@ -90,8 +92,14 @@ struct Words {
   switch (slot.kind) {
     case SlotKind::fill:
       return {"Fill", "", body_of<FillBody>(slot)->site};
-    case SlotKind::copy:
-      return {"Copy", "", body_of<CopyBody>(slot)->site};
+    case SlotKind::touch:
+      return {"Touch", "", body_of<TouchBody>(slot)->site};
+    case SlotKind::copy: {
+      const CopyBody& copy = *body_of<CopyBody>(slot);
+      const bool up = copy.kind == neutral::TaskKind::upload;
+      const bool back = copy.kind == neutral::TaskKind::read_back;
+      return {up ? "Upload" : back ? "Read" : "Copy", "", copy.site};
+    }
     case SlotKind::kernel: {
       const KernelBody& kernel = *body_of<KernelBody>(slot);
       return {"Kernel", std::string(kernel.code->name()), kernel.site};
@@ -110,20 +118,19 @@ struct Words {
 }
 
 // Why a task is not run; null: it is. Bad bytes come first: a stop is read when its turn has come.
-std::optional<Error> held_back(Slot& slot, bool stopped, Workers& workers,
-                               backend::Outcomes& outcomes) {
-  const std::span<const failure::Use> uses = uses_of(slot);
-  if (!stopped && !outcomes.any_bad()) [[likely]]
-    return std::nullopt;
+[[gnu::cold]] std::optional<Error> held_back(Slot& slot, bool stopped, Workers& workers,
+                                             backend::Outcomes& outcomes) {
+  const std::vector<failure::Use> uses = uses_of(slot);
   const Words words = words_of(slot);
-  if (std::optional<Error> bad = outcomes.starts(uses, words.text(), words.site)) {
+  const bool told = slot.completion != nullptr;
+  if (std::optional<Error> bad = outcomes.starts(uses, words.text(), words.site, told)) {
     workers.count_skipped();
     return bad;
   }
   if (!stopped) return std::nullopt;
   workers.count_cancelled();
   Error error = backend::stopped(words.what, words.name, words.site);
-  outcomes.failed(error, uses, true);
+  outcomes.failed(error, uses);
   return error;
 }
 
@@ -179,22 +186,22 @@ std::optional<Error> run(Slot& slot, Workers& workers) {
 
 void execute(Slot& slot, bool stopped, Workers& workers, backend::Outcomes& outcomes) noexcept {
   const Workers::Busy busy(workers);
-  std::optional<Error> error = held_back(slot, stopped, workers, outcomes);
+  std::optional<Error> error;
+  if (stopped || outcomes.any_bad()) [[unlikely]]
+    error = held_back(slot, stopped, workers, outcomes);
   if (error) [[unlikely]] {
     if (slot.kind == SlotKind::host) body_of<HostBody>(slot)->~HostBody();
   } else {
     error = run(slot, workers);
     if (error) [[unlikely]] {
       workers.count_failure();
-      const bool told = slot.completion != nullptr;
-      if (!outcomes.failed(*error, uses_of(slot), told) && !told)
+      if (!outcomes.failed(*error, uses_of(slot)) && slot.completion == nullptr)
         thalweg::detail::to_error_sink(*error);
-    } else {
+    } else if (outcomes.any_bad()) [[unlikely]] {
       outcomes.succeeded(uses_of(slot));
     }
   }
-  if (slot.uses == kUsesElsewhere) [[unlikely]]
-    std::launder(reinterpret_cast<UsesElsewhere*>(uses_address(slot)))->~UsesElsewhere();
+  destroy_uses(slot);
   if (slot.completion != nullptr) slot.completion->complete(error ? &*error : nullptr);
 }
 

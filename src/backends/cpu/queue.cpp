@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "backends/cpu/kernel.hpp"
+#include "backends/cpu/uses.hpp"
 #include "backends/cpu/workers.hpp"
 #include "base/plant.hpp"
 #include "thalweg/base/check.hpp"
@@ -25,9 +26,11 @@ sync::Guarded<Queue*>& free_queues() {
   return list;
 }
 
+// A multiple of 8.
 std::size_t body_bytes(const neutral::Task& task) noexcept {
   switch (task.kind) {
     case neutral::TaskKind::empty:
+      return task.accesses.empty() ? 0 : sizeof(TouchBody);
     case neutral::TaskKind::last:
       return 0;
     case neutral::TaskKind::fill:
@@ -56,48 +59,11 @@ std::byte* bytes_of(const Access& access) noexcept {
   return reinterpret_cast<std::byte*>(access.address());
 }
 
-// Where the uses lie, and how many bytes the whole is.
-struct Layout {
-  std::size_t uses = 0;
-  std::size_t uses_at = 0;
-  std::size_t bytes = 0;
-};
-
-Layout layout_of(const neutral::Task& task) noexcept {
-  Layout layout;
-  layout.bytes = body_bytes(task);
-  for (const Access& access : task.accesses)
-    if (backend::has_outcome(access)) ++layout.uses;
-  if (layout.uses == 0) return layout;
-  layout.uses_at = (layout.bytes + alignof(failure::Use) - 1) & ~(alignof(failure::Use) - 1);
-  layout.bytes = layout.uses_at + (layout.uses > kUsesMax ? sizeof(UsesElsewhere)
-                                                          : layout.uses * sizeof(failure::Use));
-  return layout;
-}
-
-void write_uses(Slot& slot, const neutral::Task& task, const Layout& layout) {
-  slot.uses = layout.uses > kUsesMax ? kUsesElsewhere : static_cast<std::uint8_t>(layout.uses);
-  slot.uses_at = static_cast<std::uint16_t>(layout.uses_at);
-  if (layout.uses == 0) return;
-  if (layout.uses > kUsesMax) [[unlikely]] {
-    auto* const elsewhere = new (uses_address(slot)) UsesElsewhere;
-    for (const Access& access : task.accesses)
-      if (backend::has_outcome(access)) elsewhere->all.push_back(backend::use_of(access));
-    return;
-  }
-  std::byte* to = uses_address(slot);
-  for (const Access& access : task.accesses) {
-    if (!backend::has_outcome(access)) continue;
-    new (to) failure::Use(backend::use_of(access));
-    to += sizeof(failure::Use);
-  }
-}
-
-void write_copy(Slot& slot, std::source_location site, std::byte* to, std::uint64_t to_pitch,
+void write_copy(Slot& slot, const neutral::Task& task, std::byte* to, std::uint64_t to_pitch,
                 const std::byte* from, std::uint64_t from_pitch, const Access& shape) noexcept {
   slot.kind = SlotKind::copy;
   new (body_address(slot))
-      CopyBody{site, to, from, shape.row_bytes, shape.rows, to_pitch, from_pitch};
+      CopyBody{task.site, to, from, shape.row_bytes, shape.rows, to_pitch, from_pitch, task.kind};
 }
 
 // A few words: a call of memcpy costs more. The size is a multiple of 8.
@@ -110,7 +76,8 @@ void write_body(Slot& slot, const neutral::Task& task,
                 [[maybe_unused]] const Workers& workers) noexcept {
   switch (task.kind) {
     case neutral::TaskKind::empty:
-      slot.kind = SlotKind::empty;
+      slot.kind = task.accesses.empty() ? SlotKind::empty : SlotKind::touch;
+      if (!task.accesses.empty()) new (body_address(slot)) TouchBody{task.site};
       break;
     case neutral::TaskKind::last:
       slot.kind = SlotKind::last;
@@ -127,18 +94,17 @@ void write_body(Slot& slot, const neutral::Task& task,
     case neutral::TaskKind::copy: {
       const Access& to = task.accesses[0];
       const Access& from = task.accesses[1];
-      write_copy(slot, task.site, bytes_of(to), to.pitch, bytes_of(from), from.pitch, to);
+      write_copy(slot, task, bytes_of(to), to.pitch, bytes_of(from), from.pitch, to);
       break;
     }
     case neutral::TaskKind::upload: {
       const Access& to = task.accesses[0];
-      write_copy(slot, task.site, bytes_of(to), to.pitch, task.host_source, task.host_pitch, to);
+      write_copy(slot, task, bytes_of(to), to.pitch, task.host_source, task.host_pitch, to);
       break;
     }
     case neutral::TaskKind::read_back: {
       const Access& from = task.accesses[0];
-      write_copy(slot, task.site, task.host_target, task.host_pitch, bytes_of(from), from.pitch,
-                 from);
+      write_copy(slot, task, task.host_target, task.host_pitch, bytes_of(from), from.pitch, from);
       break;
     }
     case neutral::TaskKind::kernel: {
@@ -260,8 +226,8 @@ Segment* Queue::new_segment() noexcept {
   return segment;
 }
 
-Slot* Queue::append_slot(std::size_t extra) noexcept {
-  if (tail_ + 1 + extra > kSlotsPerSegment) {
+Slot* Queue::next_slot(std::size_t extra_max) noexcept {
+  if (tail_ + 1 + extra_max > kSlotsPerSegment) {
     Segment* const segment = new_segment();
     if (segment == nullptr) return nullptr;
     if (tail_ < kSlotsPerSegment) (new (&tail_segment_->slot(tail_)) Slot)->kind = SlotKind::skip;
@@ -270,6 +236,14 @@ Slot* Queue::append_slot(std::size_t extra) noexcept {
     tail_ = 0;
   }
   Slot* const slot = new (&tail_segment_->slot(tail_)) Slot;
+  slot->guarded = false;
+  slot->uses = 0;
+  slot->completion = nullptr;
+  return slot;
+}
+
+void Queue::take_slot(Slot& slot, std::size_t extra) noexcept {
+  slot.extra = static_cast<std::uint8_t>(extra);
   tail_ += 1 + extra;
   // The consumer had the lines of the next task last. They come while the submitter does something
   // else: or else the next locked instruction waits for them.
@@ -277,18 +251,14 @@ Slot* Queue::append_slot(std::size_t extra) noexcept {
     __builtin_prefetch(tail_segment_->memory + tail_ * sizeof(Slot), 1);
     __builtin_prefetch(tail_segment_->memory + (tail_ + 1) * sizeof(Slot), 1);
   }
-  slot->extra = static_cast<std::uint8_t>(extra);
-  slot->guarded = false;
-  slot->uses = 0;
-  slot->completion = nullptr;
-  return slot;
 }
 
 // All owed waits but the last two, which ride on the task itself.
 bool Queue::append_waits() noexcept {
   while (owed_.size() > 2) {
-    Slot* const slot = append_slot(0);
+    Slot* const slot = next_slot(0);
     if (slot == nullptr) return false;
+    take_slot(*slot, 0);
     slot->kind = SlotKind::waits;
     for (order::Point& wait : slot->waits) {
       if (owed_.size() <= 2) break;
@@ -304,18 +274,22 @@ Result<void> Queue::append(const neutral::Task& task, Serial serial) {
     return Error(ErrorKind::out_of_memory, "The system has no memory for a stream's waits.");
   // A segment too many is no harm where the second of the two is refused: a guard without a task
   // guards nothing.
-  Slot* const guard = task.stop != nullptr ? append_slot(0) : nullptr;
-  if (guard != nullptr) write_guard(*guard, *task.stop);
-  if (guard != nullptr && plant::planted(plant::Bug::stop_at_submit) &&
-      !task.stop->stop_requested())
-    write_guard(*guard, {});
-  const Layout layout = layout_of(task);
+  Slot* const guard = task.stop != nullptr ? next_slot(0) : nullptr;
+  if (guard != nullptr) {
+    take_slot(*guard, 0);
+    const bool planted = plant::planted(plant::Bug::stop_at_submit);
+    write_guard(*guard, planted && !task.stop->stop_requested() ? std::stop_token() : *task.stop);
+  }
+  const std::size_t uses_at = body_bytes(task);
+  const std::size_t bytes_max = uses_at + uses_bytes_max(task.accesses.size());
   Slot* const slot =
-      task.stop != nullptr && guard == nullptr ? nullptr : append_slot(extra_slots(layout.bytes));
+      task.stop != nullptr && guard == nullptr ? nullptr : next_slot(extra_slots(bytes_max));
   if (slot == nullptr) [[unlikely]]
     return Error(ErrorKind::out_of_memory, "The system has no memory for a stream's tasks.");
   write_body(*slot, task, *workers_);
-  write_uses(*slot, task, layout);
+  slot->uses_at = static_cast<std::uint16_t>(uses_at);
+  const std::byte* const end = write_uses(*slot, task.accesses);
+  take_slot(*slot, extra_slots(static_cast<std::size_t>(end - body_address(*slot))));
   slot->guarded = guard != nullptr;
   if (task.completion != nullptr) {
     task.completion->retain();

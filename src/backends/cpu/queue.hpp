@@ -123,8 +123,10 @@ class Queue : private TimelineWaiter {
  private:
   Queue() noexcept = default;
 
-  // Room for a slot and its extra ones in one segment; null when the system has no memory left.
-  Slot* append_slot(std::size_t extra) noexcept;
+  // Room for a slot and up to so many extra ones in one segment; null when the system has no memory
+  // left. Then it is taken, with as many extra ones as are needed.
+  Slot* next_slot(std::size_t extra_max) noexcept;
+  void take_slot(Slot& slot, std::size_t extra) noexcept;
   bool append_waits() noexcept;
   Segment* new_segment() noexcept;
 

@@ -16,19 +16,17 @@
 #include <cstdint>
 #include <new>
 #include <source_location>
-#include <span>
 #include <stop_token>
 #include <string_view>
-#include <vector>
 
 #include "thalweg/base/task.hpp"
-#include "thalweg/failure/error_graph.hpp"
 #include "thalweg/order/point.hpp"
 
 namespace thalweg::cpu {
 
 enum class SlotKind : std::uint8_t {
   empty,     // A serial and nothing else.
+  touch,     // TouchBody: does nothing either, and has accesses.
   waits,     // Waits only; has no serial.
   skip,      // The rest of the segment is not used.
   fill,      // FillBody
@@ -47,8 +45,8 @@ struct alignas(64) Slot {
   SlotKind kind;
   std::uint8_t extra;     // Slots that follow with the rest of the body.
   bool guarded;           // A guard was before it.
-  std::uint8_t uses;      // What it reads and writes; kUsesElsewhere: see UsesElsewhere.
-  std::uint16_t uses_at;  // Bytes behind the beginning of the body.
+  std::uint8_t uses;      // What it reads and writes, as uses.hpp keeps it: how many;
+  std::uint16_t uses_at;  // and where, in bytes behind the beginning of the body.
   order::Point waits[2];
   neutral::Completion* completion;  // Owned reference, or null.
   std::byte body[32];
@@ -74,14 +72,6 @@ constexpr std::size_t extra_slots(std::size_t bytes) noexcept {
              : (bytes - sizeof(Slot::body) + sizeof(Slot) - 1) / sizeof(Slot);
 }
 
-// Uses that a slot has room for. More of them are kept elsewhere.
-inline constexpr std::size_t kUsesMax = 32;
-inline constexpr std::uint8_t kUsesElsewhere = 255;
-
-struct UsesElsewhere {
-  std::vector<failure::Use> all;
-};
-
 struct FillBody {
   std::source_location site;
   std::byte* to;
@@ -92,6 +82,10 @@ struct FillBody {
   std::uint32_t pattern_bytes;
 };
 
+struct TouchBody {
+  std::source_location site;
+};
+
 struct CopyBody {
   std::source_location site;
   std::byte* to;
@@ -100,6 +94,7 @@ struct CopyBody {
   std::uint64_t rows;
   std::uint64_t to_pitch;
   std::uint64_t from_pitch;
+  neutral::TaskKind kind;  // For reports: an upload or a read may be one.
 };
 
 struct KernelBody {
@@ -149,16 +144,6 @@ inline std::byte* body_address(Slot& slot) noexcept {
 template <class Body>
 Body* body_of(Slot& slot) noexcept {
   return std::launder(reinterpret_cast<Body*>(body_address(slot)));
-}
-
-inline std::byte* uses_address(Slot& slot) noexcept { return body_address(slot) + slot.uses_at; }
-
-// What the task reads and writes.
-inline std::span<const failure::Use> uses_of(Slot& slot) noexcept {
-  if (slot.uses == 0) return {};
-  if (slot.uses == kUsesElsewhere) [[unlikely]]
-    return std::launder(reinterpret_cast<UsesElsewhere*>(uses_address(slot)))->all;
-  return {std::launder(reinterpret_cast<failure::Use*>(uses_address(slot))), slot.uses};
 }
 
 }  // namespace thalweg::cpu

@@ -225,6 +225,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
                        Site site) noexcept override;
   void timeline_dropped(const neutral::Timeline& timeline) noexcept override;
   void call_later(UniqueFunction function) noexcept override;
+  std::shared_ptr<backend::Observer> share() noexcept override { return shared_from_this(); }
   void unheard(const Error& error) noexcept override { nobody_heard(error, nullptr); }
 
   // The queue that runs native work on this thread now; null when none does.
@@ -324,7 +325,7 @@ class World final : public backend::Observer, public std::enable_shared_from_thi
   template <class F>
   auto unlocked(Op& op, Lock& lock, F&& function);
   std::optional<Error> bad_input(const Queue& queue, Op& op, Lock& lock);
-  bool settle(const Queue& queue, Op& op, const std::optional<Error>& error, Lock& lock);
+  bool settle(const Queue& queue, Op& op, std::optional<Error>& error, Lock& lock);
   void pass(Queue& queue, Op& op, std::optional<Error>& error, bool carried, Lock& lock);
   void count_end(ErrorKind kind) noexcept;
   void note_effects(const Queue& queue, const Op& op);

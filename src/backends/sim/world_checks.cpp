@@ -541,8 +541,14 @@ void World::allocated(const Allocation& allocation, MemoryKind kind, std::uintpt
   const Live live{numbers_++, allocation.address, allocation.size_bytes, true, false, site};
   allocations_.insert_or_assign(allocation.id.value, live);
   ++live_;
-  if (allocation.size_bytes != 0)
-    by_address_.insert_or_assign(allocation.address, allocation.id.value);
+  if (allocation.size_bytes != 0) {
+    const auto [owner, fresh] = by_address_.emplace(allocation.address, allocation.id.value);
+    const std::uint64_t former = std::exchange(owner->second, allocation.id.value);
+    // As in dropped(): of this address it was the last that was kept.
+    if (const auto dead = allocations_.find(former);
+        !fresh && !options_.explored && dead != allocations_.end() && !dead->second.alive)
+      allocations_.erase(dead);
+  }
   if (kind == MemoryKind::host && allocation.size_bytes != 0) {
     put_guard(guard_of(allocation));
     guards_.push_back(guard_of(allocation));

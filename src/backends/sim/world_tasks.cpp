@@ -82,6 +82,14 @@ std::string_view kind_name(const Op& op) noexcept {
       return "Host function";
     case Kind::native:
       return "Native work";
+    case Kind::fill:
+      return "Fill";
+    case Kind::copy:
+      return "Copy";
+    case Kind::upload:
+      return "Upload";
+    case Kind::read_back:
+      return "Read";
     default:
       return "A task";
   }
@@ -494,8 +502,9 @@ void World::run_op(Queue& queue, Lock& lock) {
     error = std::move(ran.error);
     if (ran.unwritten.end != 0) broken_out(op, ran.unwritten);
     finish(queue, op);
-    if (!options_.explored) tell_others(op, lock);
   }
+  // Of what has failed, too: there the bytes are known as bad, and not as never written.
+  if (!options_.explored) tell_others(op, lock);
   running_ = std::this_thread::get_id();
   const bool carried = !skipped && settle(queue, op, error, lock);
   pass(queue, op, error, skipped || carried, lock);
@@ -520,15 +529,17 @@ auto World::unlocked(Op& op, Lock& lock, F&& function) {
 std::optional<Error> World::bad_input(const Queue& queue, Op& op, Lock& lock) {
   backend::Outcomes& outcomes = queue.outcomes();
   if (loss_.happened() || op.uses.empty() || !outcomes.any_bad()) return std::nullopt;
-  return unlocked(op, lock, [&] { return outcomes.starts(op.uses, op.user->what, op.user->site); });
+  return unlocked(op, lock, [&] {
+    return outcomes.starts(op.uses, op.user->what, op.user->site, op.completion.get() != nullptr);
+  });
 }
 
 // Before the task is over for anybody. True when bytes carry its failure.
-bool World::settle(const Queue& queue, Op& op, const std::optional<Error>& error, Lock& lock) {
+bool World::settle(const Queue& queue, Op& op, std::optional<Error>& error, Lock& lock) {
   backend::Outcomes& outcomes = queue.outcomes();
   if (!error && (op.uses.empty() || !outcomes.any_bad())) return false;
   return unlocked(op, lock, [&] {
-    if (error) return outcomes.failed(*error, op.uses, op.completion.get() != nullptr);
+    if (error) return outcomes.failed(*error, op.uses);
     outcomes.succeeded(op.uses);
     return false;
   });
@@ -624,6 +635,7 @@ void World::pass(Queue& queue, Op& op, std::optional<Error>& error, bool carried
     if (counted) progress.passed(Serial{serial});
     if (last && completion != nullptr) completion->complete(nullptr);
     op.clear();
+    error.reset();  // It may be news.
   }
   lock.lock();
   release(&op);
@@ -646,7 +658,7 @@ void World::nobody_heard(const Error& error, const User* user) {
   }
   finding.first.file = file_name(error.site().file_name());
   finding.first.line = error.site().line();
-  finding.message = error.message();
+  finding.message = fmt::format("{} Nobody was told of it.", error.message());
   report(std::move(finding));
 }
 

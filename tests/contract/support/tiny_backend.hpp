@@ -213,14 +213,15 @@ struct TinyMachine : std::enable_shared_from_this<TinyMachine> {
     const NoWaitScope no_wait;
     backend::Outcomes& outcomes = *queue.outcomes;
     bool carried = false;
-    std::optional<Error> error = outcomes.starts(entry.uses, entry.name, entry.site);
+    std::optional<Error> error =
+        outcomes.starts(entry.uses, entry.name, entry.site, static_cast<bool>(entry.completion));
     if (error) {
       ++queue.machine->counters.tasks_skipped;
       carried = true;
     } else {
       error = run_or_stop(*queue.machine, entry);
       if (error)
-        carried = outcomes.failed(*error, entry.uses, static_cast<bool>(entry.completion));
+        carried = outcomes.failed(*error, entry.uses);
       else
         outcomes.succeeded(entry.uses);
     }

@@ -37,12 +37,20 @@ TEST(Unwritten, SaysWhichBytesByWayOfWhomAndWhy) {
   ASSERT_EQ(error.failures().size(), 1u);
   EXPECT_EQ(error.failures()[0].failure, FailureId{7});
   const std::string text = error.to_string();
-  EXPECT_THAT(text, HasSubstr("64 bytes from byte 16 were left unwritten."));
+  EXPECT_THAT(text, HasSubstr("64 bytes from byte 16 of allocation 3 were left unwritten."));
   EXPECT_THAT(text, HasSubstr("by way of kernel `blur` on stream `left`"));
   EXPECT_THAT(text, HasSubstr("failure_test.cpp:"));
-  EXPECT_THAT(text, HasSubstr("8 bytes that it reads, from byte 0 on"));
+  EXPECT_THAT(text, HasSubstr("skipped: it reads 8 bytes from byte 0 of allocation 2"));
   EXPECT_THAT(text, HasSubstr("caused by task_failed: kernel `load` threw: no file"));
   EXPECT_THAT(text, Not(HasSubstr(" more")));
+}
+
+TEST(Unwritten, MemoryOfTheProgramIsNamedByAddress) {
+  FailureReport made = report(7, "one");
+  made.bytes = {AllocationId{3}, 0x7f00, 64, true};
+  const Error error = unwritten({std::move(made)});
+  EXPECT_EQ(error.message(), "64 bytes at address 0x7f00 were left unwritten.");
+  EXPECT_THAT(error.to_json(), HasSubstr(R"("bytes":{"allocation":3,"address":32512,)"));
 }
 
 TEST(Unwritten, NamesEveryFailureAndWhatIsLeftOut) {

@@ -45,7 +45,7 @@ bool run(ErrorGraph& graph, const std::vector<Use>& uses, const std::string& nam
 }
 
 FailureId fail(ErrorGraph& graph, const std::vector<Use>& uses, std::string text = "It failed.") {
-  return graph.fail(error(std::move(text)), kDevice, false, uses);
+  return graph.fail(error(std::move(text)), kDevice, uses);
 }
 
 bool good(const ErrorGraph& graph, const Use& use) { return !graph.first_bad({&use, 1}); }
@@ -68,7 +68,7 @@ TEST(ErrorGraph, ABadByteIsFoundExactly) {
   const auto bad = graph.first_bad(both);
   ASSERT_TRUE(bad);
   EXPECT_EQ(bad->taint.failure, failure);
-  EXPECT_EQ(bad->bytes, (FailedBytes{kX, 15, 5}));
+  EXPECT_EQ(bad->bytes, (FailedBytes{kX, 15, 5, true}));
 }
 
 TEST(ErrorGraph, OnlyTheBytesThatAreWrittenAreGoodAgain) {
@@ -89,7 +89,7 @@ TEST(ErrorGraph, SeveralTasksMayShareAFailure) {
   ErrorGraph graph;
   const FailureId failure = fail(graph, {writes(kX, 0, 8)}, "The loss.");
   const std::vector again{writes(kX, 4, 12), writes(kY, 0, 4)};
-  EXPECT_EQ(graph.fail(error("Not kept."), kDevice, false, again, failure), failure);
+  EXPECT_EQ(graph.fail(error("Not kept."), kDevice, again, failure), failure);
   ASSERT_EQ(graph.living().size(), 1u);
   EXPECT_EQ(graph.living()[0].carriers, 2u);
   EXPECT_EQ(graph.living()[0].root.message(), "The loss.");
@@ -97,14 +97,14 @@ TEST(ErrorGraph, SeveralTasksMayShareAFailure) {
   graph.prove(std::vector{writes(kX, 0, 12), writes(kY, 0, 4)});
   EXPECT_TRUE(graph.empty());
   // It is forgotten: the next is another one.
-  EXPECT_NE(graph.fail(error("Later."), kDevice, true, again, failure), failure);
+  EXPECT_NE(graph.fail(error("Later."), kDevice, again, failure), failure);
   EXPECT_EQ(graph.living()[0].root.message(), "Later.");
 }
 
 TEST(ErrorGraph, RowsWithGapsAreBadRowByRow) {
   ErrorGraph graph;
   const Use rows{kX, 4, 2, 3, 10, AccessMode::write};
-  graph.fail(error("It failed."), kDevice, false, {&rows, 1});
+  graph.fail(error("It failed."), kDevice, {&rows, 1});
   for (std::uint64_t byte = 0; byte != 40; ++byte) {
     const bool in_row = byte >= 4 && byte < 26 && (byte - 4) % 10 < 2;
     EXPECT_EQ(good(graph, reads(kX, byte, byte + 1)), !in_row) << byte;
@@ -124,14 +124,14 @@ TEST(ErrorGraph, TheWayBackToTheRootIsTold) {
   ASSERT_EQ(found.size(), 1u);
   EXPECT_EQ(found[0].failure, failure);
   EXPECT_EQ(found[0].root.message(), "The root.");
-  EXPECT_EQ(found[0].bytes, (FailedBytes{kX, 10, 6}));
+  EXPECT_EQ(found[0].bytes, (FailedBytes{kX, 10, 6, true}));
   EXPECT_EQ(found[0].carriers, 2u);
   EXPECT_EQ(found[0].skips, 2u);
   ASSERT_EQ(found[0].chain.size(), 2u);
   EXPECT_EQ(found[0].chain[0].task, "second");
-  EXPECT_EQ(found[0].chain[0].input, (FailedBytes{kY, 2, 2}));
+  EXPECT_EQ(found[0].chain[0].input, (FailedBytes{kY, 2, 2, true}));
   EXPECT_EQ(found[0].chain[1].task, "first");
-  EXPECT_EQ(found[0].chain[1].input, (FailedBytes{kX, 4, 4}));
+  EXPECT_EQ(found[0].chain[1].input, (FailedBytes{kX, 4, 4, true}));
   EXPECT_EQ(found[0].chain_dropped, 0u);
 }
 
@@ -186,12 +186,12 @@ TEST(ErrorGraph, ATaskMayOverwriteTheLastCarrier) {
 // What was submitted before the drop still meets the taint; nobody does afterwards.
 TEST(ErrorGraph, ADroppedAllocationIsForgottenWhenItsUsesHavePassed) {
   ErrorGraph graph;
-  AllocationLife life{kX.value};
+  AllocationLife life(kX, 100);
   Use written = writes(kX, 0, 8);
   written.life = &life;
   fail(graph, {written});
   EXPECT_TRUE(graph.gone().empty());
-  life.id = 77;  // Somebody else's by now.
+  life.begin(AllocationId{77}, 100);  // Somebody else's by now.
   EXPECT_EQ(graph.gone().size(), 1u);
   order::PointSet uses;
   uses.add({1, Serial{5}});
@@ -206,10 +206,37 @@ TEST(ErrorGraph, ADroppedAllocationIsForgottenWhenItsUsesHavePassed) {
   EXPECT_TRUE(good(graph, reads(kX, 0, 8)));
 }
 
+// Many buffers are bad and are dropped while something holds their uses up: each drop looks at a
+// few of them, and when the uses have passed, a few more drops forget all.
+TEST(ErrorGraph, ADropLooksAtAFewOfThoseThatAreDropped) {
+  constexpr std::uint64_t kBuffers = 1000;
+  constexpr std::size_t kMost = 3;
+  ErrorGraph graph;
+  std::size_t looks = 0;
+  bool over = false;
+  const auto passed = [&](order::Point) {
+    ++looks;
+    return over;
+  };
+  const auto drop = [&](std::uint64_t number) {
+    fail(graph, {writes(AllocationId{number}, 0, 8)});
+    order::PointSet uses;
+    uses.add({1, Serial{number}});
+    graph.drop(AllocationId{number}, uses);
+    graph.collect(passed, kMost);
+  };
+  for (std::uint64_t i = 1; i <= kBuffers; ++i) drop(i);
+  EXPECT_EQ(graph.carriers(), kBuffers);
+  EXPECT_LE(looks, kMost * kBuffers);
+  over = true;
+  for (std::uint64_t i = 1; i <= kBuffers / 2; ++i) drop(kBuffers + i);
+  EXPECT_TRUE(graph.empty());
+}
+
 // Work that was submitted before the drop may taint what nobody has any more, or make it good.
 TEST(ErrorGraph, WhatFailsAfterTheDropGoesAsWell) {
   ErrorGraph graph;
-  AllocationLife life{0};
+  AllocationLife life;
   Use written = writes(kX, 0, 8);
   written.life = &life;
   fail(graph, {written});
@@ -222,20 +249,31 @@ TEST(ErrorGraph, WhatFailsAfterTheDropGoesAsWell) {
   EXPECT_TRUE(graph.empty());
 }
 
-// A failure is told to somebody: who reads the bytes, or whoever is asked for what nobody heard.
-TEST(ErrorGraph, NoFailureIsForgottenUntold) {
+// Whoever keeps the graph is given what it forgets, once.
+TEST(ErrorGraph, TheRootsOfForgottenFailuresAreGivenBack) {
   ErrorGraph graph;
   fail(graph, {writes(kX, 0, 8)}, "Overwritten.");
-  fail(graph, {writes(kY, 0, 8)}, "Read.");
-  graph.heard(reports(graph, reads(kY, 0, 8))[0].failure);
-  graph.prove(std::vector{writes(kX, 0, 8), writes(kY, 0, 8)});
-  const auto unheard = graph.take_unheard();
-  ASSERT_EQ(unheard.size(), 1u);
-  EXPECT_EQ(unheard[0].root.message(), "Overwritten.");
-  EXPECT_TRUE(graph.take_unheard().empty());
-  graph.fail(error("A future has it."), kDevice, true, std::vector{writes(kX, 0, 8)});
-  graph.prove(std::vector{writes(kX, 0, 8)});
-  EXPECT_TRUE(graph.take_unheard().empty());
+  fail(graph, {writes(kY, 0, 8)}, "Kept.");
+  graph.prove(std::vector{writes(kX, 0, 8), writes(kY, 0, 4)});
+  const auto forgotten = graph.take_forgotten();
+  ASSERT_EQ(forgotten.size(), 1u);
+  EXPECT_EQ(forgotten[0].message(), "Overwritten.");
+  EXPECT_TRUE(graph.take_forgotten().empty());
+}
+
+// Tasks that write nothing are skipped as well, and are on nobody's way.
+TEST(ErrorGraph, ReadersDoNotPushTheWayOut) {
+  ErrorGraph graph;
+  fail(graph, {writes(kX, 0, 8)});
+  EXPECT_FALSE(run(graph, {reads(kX, 0, 8), writes(kY, 0, 8)}, "on the way"));
+  for (std::size_t i = 0; i != 2 * kRecordsKept; ++i)
+    EXPECT_FALSE(run(graph, {reads(kX, 0, 8)}, "reader"));
+  const auto found = reports(graph, reads(kY, 0, 8));
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].skips, 2 * kRecordsKept + 1);
+  ASSERT_EQ(found[0].chain.size(), 1u);
+  EXPECT_EQ(found[0].chain[0].task, "on the way");
+  EXPECT_EQ(found[0].chain_dropped, 0u);
 }
 
 // Against the model.
@@ -268,7 +306,7 @@ class Pair {
       ASSERT_EQ(names_.at(bad->taint.failure), why->failure);
       graph_.skip(*bad, {std::to_string(task), "", std::source_location::current()}, uses);
     } else if (fails) {
-      const FailureId failure = graph_.fail(error(std::to_string(task)), kDevice, false, uses);
+      const FailureId failure = graph_.fail(error(std::to_string(task)), kDevice, uses);
       if (failure) names_[failure] = task;
     } else {
       graph_.prove(uses);
@@ -290,7 +328,7 @@ class Pair {
     constexpr AccessMode kModes[] = {AccessMode::read, AccessMode::write, AccessMode::read_write};
     const int buffer = static_cast<int>(random_.below(kBuffers));
     Use use;
-    use.allocation = AllocationId{lives_[buffer].id};
+    use.allocation = lives_[buffer].owner();
     use.life = &lives_[buffer];
     use.mode = kModes[random_.below(3)];
     use.rows = 1 + random_.below(3);
@@ -306,14 +344,14 @@ class Pair {
   void drop() {
     const int buffer = static_cast<int>(random_.below(kBuffers));
     model_.forget(buffer);
-    lives_[buffer].id = make_id<AllocationId>().value;
+    lives_[buffer].begin(make_id<AllocationId>(), kBytes);
     for (const auto& [allocation, of] : graph_.gone()) graph_.drop(allocation, {});
     graph_.collect([](order::Point) { return true; });
   }
 
   void compare(int buffer, std::uint64_t byte) const {
     const model::Bad* const expected = model_.at(buffer, byte);
-    const auto found = reports(graph_, reads(AllocationId{lives_[buffer].id}, byte, byte + 1));
+    const auto found = reports(graph_, reads(lives_[buffer].owner(), byte, byte + 1));
     ASSERT_EQ(found.size(), expected == nullptr ? 0u : 1u) << buffer << ' ' << byte;
     if (expected == nullptr) return;
     ASSERT_EQ(found[0].root.message(), std::to_string(expected->failure));
@@ -325,9 +363,9 @@ class Pair {
   Random random_;
   ErrorGraph graph_;
   model::Failures model_;
-  AllocationLife lives_[kBuffers] = {{make_id<AllocationId>().value},
-                                     {make_id<AllocationId>().value},
-                                     {make_id<AllocationId>().value}};
+  AllocationLife lives_[kBuffers] = {AllocationLife(make_id<AllocationId>(), kBytes),
+                                     AllocationLife(make_id<AllocationId>(), kBytes),
+                                     AllocationLife(make_id<AllocationId>(), kBytes)};
   std::map<FailureId, int> names_;
   int tasks_ = 0;
 };

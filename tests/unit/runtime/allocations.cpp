@@ -2,6 +2,7 @@
 
 #include "unit/runtime/allocations.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -17,9 +18,11 @@
 namespace thalweg::test {
 namespace {
 thread_local std::uint64_t count = 0;
+std::atomic<std::uint64_t> count_of_all{0};
 }  // namespace
 
 std::uint64_t allocations() noexcept { return count; }
+std::uint64_t allocations_of_all() noexcept { return count_of_all.load(std::memory_order_relaxed); }
 
 #if defined(THALWEG_TEST_SANITIZED)
 const bool kAllocationsCounted = false;
@@ -28,6 +31,7 @@ const bool kAllocationsCounted = true;
 
 void* allocate(std::size_t bytes, std::size_t alignment) noexcept {
   ++count;
+  count_of_all.fetch_add(1, std::memory_order_relaxed);
   if (bytes == 0) bytes = 1;
   if (alignment <= alignof(std::max_align_t)) return std::malloc(bytes);
   void* memory = nullptr;

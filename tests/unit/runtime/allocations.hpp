@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// unit/runtime/allocations.hpp - how often this thread has asked the heap for memory.
+// unit/runtime/allocations.hpp - how often a thread, or all of them, asked the heap for memory.
 //
 // Counted by the program's own operator new. A build with a sanitizer keeps the sanitizer's, which
 // finds more: `kAllocationsCounted` is false there, and the tests skip.
@@ -13,7 +13,10 @@ namespace thalweg::test {
 
 extern const bool kAllocationsCounted;
 
-// Since the thread began.
+// By this thread, since it began.
 std::uint64_t allocations() noexcept;
+
+// By all threads.
+std::uint64_t allocations_of_all() noexcept;
 
 }  // namespace thalweg::test

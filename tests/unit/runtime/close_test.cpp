@@ -5,13 +5,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
+#include "thalweg/base/log.hpp"
 #include "thalweg/thalweg.hpp"
 
 namespace thalweg::test {
@@ -103,6 +106,92 @@ TEST_P(Close, IsForbiddenWhereWaitingIs) {
     EXPECT_EQ(refusal(device_.close()), "none");
   }
   EXPECT_EQ(refusal(Device().close()), "invalid_handle");
+}
+
+// What failed is as good as done; its bytes stay bad until they go.
+TEST_P(Close, FailuresThatAreAliveAreNotWaitedFor) {
+  std::atomic<int> told{0};
+  set_error_sink([&told](const Error&) { ++told; });
+  const Stream a = must(Stream::create(device_));
+  auto x = must(Numbers::create(a, 8));
+  auto y = must(Numbers::create(a, 8));
+  {
+    const Gate gate(device_);
+    gate.hold(a);
+    must(a.launch(kernel("breaks", [](Cell, Out<std::uint32_t>) { throw 1; }), 8, x));
+    must(a.copy(y, x));
+    // Gone before it is bad.
+    must(a.copy(must(Numbers::create(a, 8)), x));
+    EXPECT_EQ(refusal(device_.close(0s)), "timeout");
+  }
+  EXPECT_EQ(refusal(device_.close()), "none");
+  const std::vector<LivingFailure> living = device_.failures();
+  ASSERT_EQ(living.size(), 1u);
+  EXPECT_EQ(living[0].carriers, 2u);
+  EXPECT_EQ(living[0].skips, 2u);
+  x = {};
+  EXPECT_EQ(device_.failures().size(), 1u);
+  EXPECT_EQ(told, 0);
+  y = {};
+  EXPECT_EQ(device_.failures().size(), 0u);
+  EXPECT_EQ(told, 1);
+  EXPECT_EQ(refusal(device_.close()), "none");
+  set_error_sink({});
+}
+
+// Each past the deadline says so, and each that waits is done when the work is, whatever others
+// submit meanwhile.
+TEST_P(Close, FromSeveralThreads) {
+  const bool threads = std::string(GetParam()).starts_with("cpu");
+  StreamOptions options;
+  options.name = "held";
+  const Stream a = must(Stream::create(device_, options));
+  const Stream b = must(Stream::create(device_));
+  const Numbers x = must(Numbers::create(b, 8));
+  const Gate gate(device_);
+  gate.hold(a);
+  Future<void> last = a.host("last", {}, [] {});
+  std::vector<std::thread> closing;
+  std::atomic<int> late{0};
+  std::atomic<int> done{0};
+  for (int i = 0; i != 4; ++i)
+    closing.emplace_back([&] {
+      const Result<void> early = device_.close(1ms);
+      late += refusal(early) == "timeout" && message(early).find("`held`") != std::string::npos;
+      // A simulated device has no other thread that could open the gate meanwhile.
+      if (threads) done += refusal(device_.close(kLimit)) == "none";
+    });
+  std::thread submitting([&] {
+    while (refusal(b.fill(x, 1u)) == "none") {
+    }
+  });
+  submitting.join();
+  EXPECT_TRUE(comes_true([&late] { return late == 4; }));
+  gate.open();
+  for (std::thread& thread : closing) thread.join();
+  EXPECT_EQ(done, threads ? 4 : 0);
+  EXPECT_EQ(refusal(device_.close()), "none");
+  EXPECT_EQ(refusal(last.get(0s)), "none");
+  EXPECT_EQ(refusal(b.fill(x, 1u)), "invalid_handle");
+}
+
+// A task is work that is left: it cannot wait for itself. Its device stays open.
+TEST_P(Close, IsForbiddenInsideATask) {
+  const Stream a = must(Stream::create(device_));
+  std::string function;
+  std::string code;
+  std::string sink;
+  set_error_sink([&sink, this](const Error&) { sink = refusal(device_.close()); });
+  must(a.host("closes", {}, [&] { function = refusal(device_.close(kLimit)); }).get());
+  must(a.launch(kernel("closes", [&](Cell) { code = refusal(device_.close()); }), 1));
+  must(a.launch(kernel("tells", [](Cell) { throw 1; }), 1));
+  must(a.synchronize());
+  set_error_sink({});
+  EXPECT_EQ(function, "wait_forbidden");
+  EXPECT_EQ(code, "wait_forbidden");
+  EXPECT_EQ(sink, "wait_forbidden");
+  EXPECT_EQ(refusal(Stream::create(device_)), "none");
+  EXPECT_EQ(refusal(device_.close()), "none");
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Close,

@@ -16,6 +16,7 @@
 #include <new>
 #include <optional>
 #include <span>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
@@ -27,6 +28,7 @@
 #include "runtime/registry.hpp"
 #include "support/gate.hpp"
 #include "support/refusal.hpp"
+#include "thalweg/base/log.hpp"
 #include "thalweg/thalweg.hpp"
 
 namespace thalweg::test {
@@ -267,6 +269,71 @@ TEST(Fork, WhileOthersSubmit) {
   }
   stop = true;
   for (std::thread& thread : busy) thread.join();
+}
+
+// Failures live in the parent, whose other threads are skipped because of them over and over: they
+// hold the lock of the bad bytes at almost any time. The child neither knows of the failures nor
+// tells of them; the parent's stay as they are.
+TEST(Fork, WithFailuresAlive) {
+  static std::atomic<int> told;
+  told = 0;
+  set_error_sink([](const Error&) { ++told; });
+  World world;
+  const auto breaks = kernel("breaks", [](Cell, Out<int>) { throw std::runtime_error("broken"); });
+  const auto takes =
+      kernel("takes", [](Cell, Out<int> to, std::span<const int> from) { to[0] = from[0]; });
+  auto bad = must(Array<int>::create(world.other, 4));
+  auto skipped = must(Array<int>::create(world.other, 4));
+  must(world.other.launch(breaks, 4, bad));
+  must(world.other.launch(takes, 1, skipped, bad));
+  const Error known = world.other.read(skipped).get(kLimit).error();
+  auto untaken = world.other.read(skipped);
+  auto untold = world.other.host("throws", {}, [] { throw std::runtime_error("broken too"); });
+  must(world.other.synchronize());
+  std::atomic<bool> stop{false};
+  std::vector<std::thread> busy;
+  for (int i = 0; i != 2; ++i)
+    busy.emplace_back([&] {
+      const Stream stream = must(Stream::create(world.device));
+      while (!stop) {
+        must(stream.launch(takes, 1, must(Array<int>::create(stream, 4)), bad));
+        static_cast<void>(world.device.failures());
+      }
+    });
+  for (int round = 0; round != 20; ++round) {
+    ASSERT_TRUE(in_child([&] {
+      try_all(world);
+      EXPECT_TRUE(world.device.failures().empty());
+      EXPECT_REFUSED(map(bad, for_reading));
+      EXPECT_REFUSED(untaken.get(kLimit));
+      EXPECT_REFUSED(world.other.fill(bad, 1));
+      EXPECT_NE(known.to_string().find("broken"), std::string::npos);
+      EXPECT_FALSE(known.to_json().empty());
+      bad = {};
+      skipped = {};
+      untaken = {};
+      untold = {};
+      world.other = {};
+      world.stream = {};
+      world.device = {};
+      EXPECT_EQ(told, 0);
+    })) << round;
+  }
+  stop = true;
+  for (std::thread& thread : busy) thread.join();
+  EXPECT_EQ(told, 0);
+  EXPECT_EQ(world.device.failures().size(), 1U);
+  EXPECT_EQ(refusal(untaken.get(kLimit)), "unwritten");
+  must(world.other.fill(bad, 1));
+  must(world.other.fill(skipped, 1));
+  EXPECT_EQ(refusal(world.other.read(skipped).get(kLimit)), "none");
+  untold = {};
+  EXPECT_EQ(told, 1);
+  EXPECT_TRUE(comes_true([&world] {
+    world.device.poll();
+    return world.device.failures().empty();
+  }));
+  set_error_sink({});
 }
 
 // A host function that forks and comes back in the child: the child ends there, with a status that
