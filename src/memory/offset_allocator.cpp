@@ -188,20 +188,21 @@ std::optional<OffsetBlock> OffsetAllocator::allocate(std::uint64_t size_bytes,
         const std::uint32_t slot = find_in_own_class(size);
         if (slot == kBegin) return std::nullopt;
         unlink(slot);
-        return take_front(slot, size);
+        return take_front(slot, size, size >> kPaddingShift);
       }
     }
   }
   const std::uint32_t slot = heads_[bin];
   pop(slot, bin);
-  return take_front(slot, size);
+  return take_front(slot, size, size >> kPaddingShift);
 }
 
 // REQUIRES: the block is in no list any more.
-OffsetBlock OffsetAllocator::take_front(std::uint32_t slot, std::uint32_t size) noexcept {
+OffsetBlock OffsetAllocator::take_front(std::uint32_t slot, std::uint32_t size,
+                                        std::uint32_t padding_max) noexcept {
   Node& node = nodes_[slot];
   const std::uint32_t rest = node.size - size;
-  if (rest > size >> kPaddingShift) {
+  if (rest > padding_max) {
     const std::uint32_t behind = take_slot();
     Node& left = nodes_[behind];
     left.off = node.off + size;
@@ -273,17 +274,13 @@ std::uint32_t OffsetAllocator::padding_before(const Node& node,
       unlink(slot);
       if (const std::uint32_t padding = padding_before(nodes_[slot], alignment_bytes); padding != 0)
         cut_front(slot, padding);
-      return take_front(slot, size);
+      return take_front(slot, size, size >> kPaddingShift);
     }
   }
   if (!serves(nodes_[kEnd])) return std::nullopt;
+  const OffsetSpan end = span_of(kEnd);
   const std::uint32_t padding = padding_before(nodes_[kEnd], alignment_bytes);
-  if (padding == 0) return take_end(size);
-  // What is before it is given back: it has a neighbour now that is live.
-  const OffsetBlock before = take_end(padding);
-  const OffsetBlock block = take_end(size);
-  free(before.handle);
-  return block;
+  return claim(end, end.offset + bytes(padding), bytes(size));
 }
 
 // The first `size` granules become a free block of their own. REQUIRES: the block is in no list.
@@ -357,6 +354,72 @@ void OffsetAllocator::free_into_list(std::uint32_t slot) noexcept {
     release_slot(next);
   }
   push(slot);
+}
+
+// Live blocks.
+
+bool OffsetAllocator::make_room(std::size_t blocks) {
+  std::size_t there = 0;
+  for (std::uint32_t slot = slot_free_; slot != 0 && there != blocks; slot = nodes_[slot].bin_next)
+    ++there;
+  while (there < blocks) {
+    const std::size_t had = nodes_.size();
+    if (!make_slots()) return false;
+    there += nodes_.size() - had;
+  }
+  return true;
+}
+
+OffsetBlock OffsetAllocator::split(BlockHandle block, std::uint64_t size_bytes) noexcept {
+  const std::uint32_t behind = take_slot();
+  Node& node = nodes_[block.slot];
+  Node& rest = nodes_[behind];
+  const auto size = static_cast<std::uint32_t>(size_bytes >> shift_);
+  rest.off = node.off + size;
+  rest.size = node.size - size;
+  rest.prev = block.slot;
+  rest.next = node.next;
+  nodes_[node.next].prev = behind;
+  node.next = behind;
+  node.size = size;
+  live_ -= rest.size;  // Counted again.
+  return hand_out(behind);
+}
+
+void OffsetAllocator::join(BlockHandle first, BlockHandle second) noexcept {
+  Node& node = nodes_[first.slot];
+  Node& behind = nodes_[second.slot];
+  node.size += behind.size;
+  node.next = behind.next;
+  nodes_[behind.next].prev = first.slot;
+  ++behind.gen;
+  --live_blocks_;
+  release_slot(second.slot);
+}
+
+OffsetBlock OffsetAllocator::claim(const OffsetSpan& span, std::uint64_t offset,
+                                   std::uint64_t size_bytes) noexcept {
+  const std::uint32_t slot = span.handle.slot;
+  const auto size = static_cast<std::uint32_t>(size_bytes >> shift_);
+  const auto before = static_cast<std::uint32_t>((offset - span.offset) >> shift_);
+  if (slot == kEnd) {
+    if (before == 0) return take_end(size);
+    // What is before it is given back: it has a neighbour then that is live.
+    const OffsetBlock front = take_end(before);
+    const OffsetBlock block = take_end(size);
+    free(front.handle);
+    return block;
+  }
+  unlink(slot);
+  if (before != 0) cut_front(slot, before);
+  return take_front(slot, size, 0);
+}
+
+std::optional<OffsetSpan> OffsetAllocator::behind(const OffsetSpan& span) const noexcept {
+  if (span.handle.slot == kEnd) return std::nullopt;
+  const std::uint32_t slot = nodes_[span.handle.slot].next;
+  if (nodes_[slot].size == 0) return std::nullopt;
+  return span_of(slot);
 }
 
 // Asking.

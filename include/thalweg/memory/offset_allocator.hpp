@@ -97,6 +97,22 @@ class THALWEG_EXPORT OffsetAllocator {
   // False, and nothing has changed: the handle is of no live block.
   bool free(BlockHandle handle) noexcept;
 
+  // For whoever knows more of live blocks than this does. They ask for room for the blocks they
+  // make first: false when the host has no memory for so many.
+  bool make_room(std::size_t blocks);
+
+  // Cuts a live block: it keeps `size_bytes`, and the rest is a live block of its own.
+  // REQUIRES: room for one; the size is a multiple of the granule and less than the block's.
+  OffsetBlock split(BlockHandle block, std::uint64_t size_bytes) noexcept;
+
+  // Two live neighbours are one from now on, by the name of the first.
+  void join(BlockHandle first, BlockHandle second) noexcept;
+
+  // These bytes of a free block, which for_each() showed as `span`, become a live one.
+  // REQUIRES: room for two; offset and size are multiples of the granule.
+  OffsetBlock claim(const OffsetSpan& span, std::uint64_t offset,
+                    std::uint64_t size_bytes) noexcept;
+
   // The live block of the handle; none: there is none.
   std::optional<OffsetBlock> find(BlockHandle handle) const noexcept;
 
@@ -126,13 +142,13 @@ class THALWEG_EXPORT OffsetAllocator {
   template <class F>
   void for_each(F function) const {
     for (std::uint32_t slot = nodes_[kBegin].next;; slot = nodes_[slot].next) {
-      const Node& node = nodes_[slot];
-      if (node.size != 0)
-        function(
-            OffsetSpan{{slot, node.gen}, offset_of(node.off), bytes(node.size), node.bin == kLive});
+      if (nodes_[slot].size != 0) function(span_of(slot));
       if (slot == kEnd) return;
     }
   }
+
+  // The one behind it; none: it was the last.
+  std::optional<OffsetSpan> behind(const OffsetSpan& span) const noexcept;
 
   // What is wrong with the bookkeeping, for tests; empty: nothing. Looks at everything.
   std::string fault() const;
@@ -172,6 +188,10 @@ class THALWEG_EXPORT OffsetAllocator {
 
   OffsetAllocator(std::uint32_t shift, std::uint64_t first_offset);
 
+  OffsetSpan span_of(std::uint32_t slot) const noexcept {
+    const Node& node = nodes_[slot];
+    return {{slot, node.gen}, offset_of(node.off), bytes(node.size), node.bin == kLive};
+  }
   std::uint64_t bytes(std::uint64_t granules) const noexcept { return granules << shift_; }
   std::uint64_t offset_of(std::uint32_t granule) const noexcept {
     return first_offset_ + bytes(granule);
@@ -187,7 +207,9 @@ class THALWEG_EXPORT OffsetAllocator {
   void release_slot(std::uint32_t slot) noexcept;
   bool make_slots();
 
-  OffsetBlock take_front(std::uint32_t slot, std::uint32_t size) noexcept;
+  // What is left over and no more than `padding_max` granules stays with the block.
+  OffsetBlock take_front(std::uint32_t slot, std::uint32_t size,
+                         std::uint32_t padding_max) noexcept;
   OffsetBlock take_end(std::uint32_t size) noexcept;
   OffsetBlock hand_out(std::uint32_t slot) noexcept;
   void free_into_end(std::uint32_t slot) noexcept;

@@ -9,11 +9,11 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <map>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "support/model/blocks.hpp"
 #include "support/program_runner.hpp"
 #include "support/random.hpp"
 #include "support/refusal.hpp"
@@ -34,68 +34,6 @@ OffsetAllocator allocator(std::uint64_t granules, std::uint64_t first_offset = 0
   return must(OffsetAllocator::create({granules * kGranule, kGranule, first_offset}));
 }
 
-// Live blocks by offset.
-class Model {
- public:
-  Model(std::uint64_t first, std::uint64_t size) : first_(first), size_(size) {}
-
-  void resize(std::uint64_t size) { size_ = size; }
-  std::uint64_t size() const { return size_; }
-  std::uint64_t live() const { return live_; }
-
-  // Empty, or what is wrong with such a block.
-  std::string wrong(const OffsetBlock& block, std::uint64_t asked, std::uint64_t alignment) const {
-    if (block.offset % std::max(alignment, kGranule) != 0) return "not aligned";
-    if (block.size_bytes % kGranule != 0 || block.size_bytes < std::max(asked, kGranule))
-      return "too small";
-    const std::uint64_t rounded = (std::max<std::uint64_t>(asked, 1) + kGranule - 1) / kGranule;
-    if (block.size_bytes / kGranule - rounded > rounded / 32) return "too much padding";
-    if (block.offset < first_ || block.offset + block.size_bytes > first_ + size_) return "outside";
-    const auto behind = blocks_.lower_bound(block.offset);
-    if (behind != blocks_.end() && behind->first < block.offset + block.size_bytes)
-      return "overlaps the next";
-    if (behind != blocks_.begin() &&
-        std::prev(behind)->first + std::prev(behind)->second > block.offset)
-      return "overlaps the one before";
-    return {};
-  }
-
-  void add(const OffsetBlock& block) {
-    blocks_[block.offset] = block.size_bytes;
-    live_ += block.size_bytes;
-  }
-  void remove(const OffsetBlock& block) {
-    blocks_.erase(block.offset);
-    live_ -= block.size_bytes;
-  }
-
-  // The largest block that fits between live ones and begins at a multiple of `alignment`.
-  std::uint64_t largest(std::uint64_t alignment = kGranule) const {
-    std::uint64_t largest = 0;
-    std::uint64_t begin = first_;
-    const auto hole = [&](std::uint64_t end) {
-      const std::uint64_t at = (begin + alignment - 1) / alignment * alignment;
-      if (at < end) largest = std::max(largest, end - at);
-    };
-    for (const auto& [offset, size] : blocks_) {
-      hole(offset);
-      begin = offset + size;
-    }
-    hole(first_ + size_);
-    return largest;
-  }
-
-  std::uint64_t end() const {
-    return blocks_.empty() ? first_ : blocks_.rbegin()->first + blocks_.rbegin()->second;
-  }
-
- private:
-  std::uint64_t first_;
-  std::uint64_t size_;
-  std::uint64_t live_ = 0;
-  std::map<std::uint64_t, std::uint64_t> blocks_;
-};
-
 struct Profile {
   const char* name;
   std::uint32_t granules;
@@ -110,7 +48,7 @@ void run(const Profile& profile, std::uint64_t seed, unsigned operations) {
   Random random(seed);
   const std::uint64_t first = std::uint64_t{random.below(4)} * 1000 * kGranule;
   OffsetAllocator tested = allocator(profile.granules, first);
-  Model model(first, profile.granules * kGranule);
+  model::Blocks model(kGranule, first, profile.granules * kGranule);
   std::vector<OffsetBlock> live;
   std::vector<BlockHandle> gone;
   for (unsigned i = 0; i != operations; ++i) {
@@ -133,7 +71,7 @@ void run(const Profile& profile, std::uint64_t seed, unsigned operations) {
     if (drops) {
       const std::size_t at = random.below(static_cast<std::uint32_t>(live.size()));
       ASSERT_TRUE(tested.free(live[at].handle));
-      model.remove(live[at]);
+      model.remove(live[at].offset, live[at].size_bytes);
       gone.push_back(live[at].handle);
       live[at] = live.back();
       live.pop_back();
@@ -144,17 +82,16 @@ void run(const Profile& profile, std::uint64_t seed, unsigned operations) {
           random.below(16) < profile.aligned_of_16 ? std::uint64_t{1} << random.below(16) : 0;
       const auto block = tested.allocate(asked, alignment);
       if (block) {
-        ASSERT_EQ(model.wrong(*block, asked, alignment), "") << asked << " at " << alignment;
+        ASSERT_EQ(model.wrong(block->offset, block->size_bytes, asked, alignment), "")
+            << asked << " at " << alignment;
         const auto found = tested.find(block->handle);
         ASSERT_TRUE(found);
         ASSERT_EQ(found->offset, block->offset);
         ASSERT_EQ(found->size_bytes, block->size_bytes);
-        model.add(*block);
+        model.add(block->offset, block->size_bytes);
         live.push_back(*block);
       } else {
-        const std::uint64_t rounded =
-            std::max((asked + kGranule - 1) / kGranule * kGranule, kGranule);
-        ASSERT_LT(model.largest(std::max(alignment, kGranule)), rounded)
+        ASSERT_FALSE(model.fits(asked, alignment))
             << "A request is refused that fits: " << asked << " at " << alignment;
       }
     }
@@ -167,7 +104,7 @@ void run(const Profile& profile, std::uint64_t seed, unsigned operations) {
     ASSERT_EQ(tested.live_blocks(), live.size());
     if (random.below(operations / 200 + 1) == 0) {
       ASSERT_EQ(tested.fault(), "");
-      ASSERT_EQ(tested.largest_free_bytes(), model.largest());
+      ASSERT_EQ(tested.largest_free_bytes(), model.largest(kGranule));
       ASSERT_EQ(tested.end_offset(), model.end());
     }
   }
