@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 #include <cstdint>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <string>
@@ -343,6 +344,14 @@ void measure_all(Runner& runner) {
 
 int main(int argc, char** argv) {
   using namespace thalweg::bench;
+  for (const bool variable : {false, true}) {
+    TraceOptions trace;
+    trace.variable = variable;
+    const std::string_view asked = variable ? "--trace=variable" : "--trace=fixed";
+    if (argc != 2 || argv[1] != asked) continue;
+    print_csv(transformer_trace(trace), stdout);
+    return 0;
+  }
   auto options = parse_options("allocator", argc, argv);
   // One thread is all it takes.
   if (options) options->cores = "one core";

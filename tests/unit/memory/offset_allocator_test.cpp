@@ -238,5 +238,44 @@ TEST(OffsetAllocator, ShowsItsBlocksByRisingOffset) {
   EXPECT_EQ(spans[2].offset, 512 + 30 * kGranule);
 }
 
+// What is known of live blocks by their owner: they are cut, joined, and free bytes are had by
+// place.
+TEST(OffsetAllocator, LiveBlocksAreCutAndJoined) {
+  OffsetAllocator tested = allocator(100);
+  const auto block = tested.allocate(30 * kGranule);
+  ASSERT_TRUE(block && tested.make_room(8));
+  const OffsetBlock rest = tested.split(block->handle, 10 * kGranule);
+  EXPECT_EQ(rest.offset, block->offset + 10 * kGranule);
+  EXPECT_EQ(rest.size_bytes, 20 * kGranule);
+  EXPECT_EQ(tested.find(block->handle)->size_bytes, 10 * kGranule);
+  EXPECT_EQ(tested.live_blocks(), 2u);
+  EXPECT_EQ(tested.live_bytes(), 30 * kGranule);
+  EXPECT_EQ(tested.fault(), "");
+  tested.join(block->handle, rest.handle);
+  EXPECT_FALSE(tested.free(rest.handle));
+  EXPECT_EQ(tested.find(block->handle)->size_bytes, 30 * kGranule);
+  EXPECT_EQ(tested.live_blocks(), 1u);
+  EXPECT_EQ(tested.fault(), "");
+  // Of the end, with a gap before it, and of a hole.
+  std::optional<OffsetSpan> span;
+  const auto last = [&] { tested.for_each([&](const OffsetSpan& each) { span = each; }); };
+  last();
+  const OffsetBlock far = tested.claim(*span, 50 * kGranule, 10 * kGranule);
+  EXPECT_EQ(far.offset, 50 * kGranule);
+  EXPECT_EQ(tested.fault(), "");
+  tested.for_each([&](const OffsetSpan& each) {
+    if (!each.live && each.offset < far.offset) span = each;
+  });
+  const OffsetBlock middle = tested.claim(*span, 35 * kGranule, 5 * kGranule);
+  EXPECT_EQ(middle.offset, 35 * kGranule);
+  EXPECT_EQ(middle.size_bytes, 5 * kGranule);
+  EXPECT_EQ(tested.largest_free_bytes(), 40 * kGranule);
+  EXPECT_EQ(tested.fault(), "");
+  for (const BlockHandle handle : {block->handle, far.handle, middle.handle})
+    EXPECT_TRUE(tested.free(handle));
+  EXPECT_EQ(tested.end_offset(), 0u);
+  EXPECT_EQ(tested.fault(), "");
+}
+
 }  // namespace
 }  // namespace thalweg::test
