@@ -7,8 +7,9 @@
 //
 //   free -> cached, unpinned (in a row by use; the oldest goes first) -> pinned by a window, graphs
 //
-// A window pins each entry that it touches, once; unpinned it counts as used. When the window's graph is made, the pin is the
-// graph's; an entry that nothing pins any more goes when the last graph that had it does.
+// A window pins each entry that it touches, once; unpinned it counts as used. When the window's
+// graph is made, the pin is the graph's; an entry that nothing pins any more goes when the last
+// graph that had it does.
 //
 // Threads:    external synchronization.
 // Errors:     none.
