@@ -419,6 +419,8 @@ std::vector<LivingFailure> Device::failures() const {
   if (forked()) return {};
   turn(Site::current());
   Failures::instance().collect();
+  // What is listed depends on how far the queues are.
+  if (observer_ != nullptr) static_cast<void>(work_left(nullptr));
   return Failures::instance().living(id_);
 }
 

@@ -183,7 +183,7 @@ void Failures::drop(AllocationId allocation, const order::PointSet& uses) noexce
   change([&](failure::ErrorGraph& errors) {
     errors.drop(allocation, uses);
     // And two more: however many are bad, a drop takes no longer, and in the end none is left.
-    errors.collect([](order::Point point) { return passed(point); }, 3);
+    errors.collect(is_over, 3);
     return true;
   });
 }
@@ -202,7 +202,7 @@ void Failures::collect() noexcept {
   change([&](failure::ErrorGraph& errors) {
     if (plant::planted(plant::Bug::taint_not_shed)) return true;
     for (std::size_t i = 0; i != gone.size(); ++i) errors.drop(gone[i].first, uses[i]);
-    errors.collect([](order::Point point) { return passed(point); });
+    errors.collect(is_over);
     return true;
   });
   graph_.with(

@@ -48,9 +48,12 @@ order::PointSet Import::points(const order::QueueTable& table) {
 
 Ref<Import> Imports::add(Space space, std::uint64_t address, std::uint64_t size_bytes) {
   if (plant::planted(plant::Bug::imports_apart)) return make_ref<Import>(address, size_bytes);
+  std::vector<Error> forgotten;
   return ranges_.with([&](Ranges& ranges) {
     std::uint64_t first = address;
     std::uint64_t last = address + size_bytes;
+    // The sweep of a former user may come later.
+    forgotten = forget_unused(ranges, space, {first, last});
     const auto begin = find(ranges, space, address);
     if (begin != ranges.end() && begin->second.import->end() >= last &&
         begin->second.import->address() <= first) {
@@ -148,22 +151,42 @@ void Imports::drop(Space space, std::uint64_t address, std::uint64_t size_bytes)
   });
 }
 
-// Whoever brings the bytes again starts clean. Under the lock: what he leaves bad is his.
+// Whoever brings the bytes again starts clean where they are no user's and no task of a former one
+// is left. Under the lock: what he leaves bad is his. What is given back goes without it.
+std::vector<Error> Imports::forget_unused(const Ranges& ranges, Space space, Bytes bytes) {
+  Failures& failures = Failures::instance();
+  std::vector<Error> forgotten;
+  if (!failures.any().load(std::memory_order_acquire)) return forgotten;
+  Registry& registry = Registry::instance();
+  for (const auto& [first, end] : unused(ranges, space, bytes)) {
+    order::PointSet points;
+    {
+      const sync::Locked submission(registry.submission());
+      for (const auto& [key, range] : ranges) {
+        Import& import = *range.import;
+        const std::uint64_t from = std::max(first, import.address());
+        const std::uint64_t to = std::min(end, import.end());
+        if (key.first != space || from >= to) continue;
+        import.collect({nullptr, from - import.address(), to - from, 1, 0, AccessMode::read_write},
+                       points, registry.table());
+      }
+    }
+    if (!std::all_of(points.begin(), points.end(), is_over)) continue;
+    failure::Use use;
+    use.allocation = record_of(space);
+    use.offset = first;
+    use.row_bytes = end - first;
+    use.mode = AccessMode::write;
+    for (Error& error : failures.forget(use)) forgotten.push_back(std::move(error));
+  }
+  return forgotten;
+}
+
 void Imports::sweep(Space space, std::uint64_t address, std::uint64_t size_bytes) {
   if (plant::planted(plant::Bug::imports_apart)) return;
-  Failures& failures = Failures::instance();
-  std::vector<std::vector<Error>> forgotten;  // Goes without the lock.
-  ranges_.with([&](Ranges& ranges) {
+  const std::vector<Error> forgotten = ranges_.with([&](Ranges& ranges) {
     erase_if_over(ranges, find(ranges, space, address));
-    if (!failures.any().load(std::memory_order_acquire)) return;
-    for (const auto& [first, end] : unused(ranges, space, {address, address + size_bytes})) {
-      failure::Use use;
-      use.allocation = record_of(space);
-      use.offset = first;
-      use.row_bytes = end - first;
-      use.mode = AccessMode::write;
-      forgotten.push_back(failures.forget(use));
-    }
+    return forget_unused(ranges, space, {address, address + size_bytes});
   });
 }
 

@@ -93,6 +93,7 @@ class Imports {
   static Ranges::iterator find(Ranges& ranges, Space space, std::uint64_t address);
   static void erase_if_over(Ranges& ranges, Ranges::iterator range);
   static std::vector<Bytes> unused(const Ranges& ranges, Space space, Bytes bytes);
+  static std::vector<Error> forget_unused(const Ranges& ranges, Space space, Bytes bytes);
 
   sync::Guarded<Ranges> ranges_{sync::Rank::registry};
 };

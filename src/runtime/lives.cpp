@@ -5,16 +5,13 @@
 #include <algorithm>
 #include <utility>
 
-#include "sync/timeline.hpp"
+#include "runtime/registry.hpp"
 
 namespace thalweg::runtime {
 namespace {
 
-// Nobody is told that it was asked: no answer depends on it.
 bool over(const order::PointSet& points) noexcept {
-  return std::all_of(points.begin(), points.end(), [](order::Point point) {
-    return sync::queue_timeline(point.queue()).reached(point.serial().value);
-  });
+  return std::all_of(points.begin(), points.end(), is_over);
 }
 
 }  // namespace

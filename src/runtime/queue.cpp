@@ -165,6 +165,12 @@ bool Queue::shared(const neutral::Task& task) const noexcept {
   return false;
 }
 
+// What the backend says of a call, for the program: of a lost device that it is lost.
+Error Queue::refused(Error error, Site site) const {
+  if (Result<void> alive = device_->alive(site); !alive) return std::move(alive).error();
+  return error.at(site);
+}
+
 // Gives the task its serial and enters its accesses. A null table says that all of them are at
 // home.
 Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTable* table,
@@ -179,8 +185,7 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
       if (use.writes()) slot_.outcomes.failed(planted, {&use, 1});
     }
   if (Result<void> accepted = stream_->submit(task, serial); !accepted) [[unlikely]] {
-    if (Result<void> alive = device_->alive(task.site); !alive) return std::move(alive).error();
-    return std::move(accepted).error();
+    return refused(std::move(accepted).error(), task.site);
   }
   order.take();
   const order::Point point = order.tail();
@@ -351,7 +356,10 @@ Result<order::Point> Queue::upload_copy(neutral::Task& task) {
       return std::move(fits).error().at(task.site);
   }
   Result<backend::Block> block = reserve(MemoryKind::host, bytes, {.passed_only = true});
-  if (!block) return std::move(block).error().with_context("staging an upload").at(task.site);
+  if (!block) {
+    Error error = refused(std::move(block).error(), task.site);
+    return error.kind() == ErrorKind::device_lost ? error : error.with_context("staging an upload");
+  }
   auto staged = make_ref<StagedBytes>(*device_, *block);
   if (backend::Observer* const observer = device_->observer(); observer != nullptr) [[unlikely]]
     observer->staged(block->resource.address, block->size_bytes);
@@ -527,7 +535,7 @@ Result<void> Queue::timeline_task(neutral::TaskKind kind, TimelineCore& timeline
       if (Result<void> fits = check_room(room); !fits) return std::move(fits).error().at(site);
     if (Result<void> accepted = stream_->submit(task, Serial{slot_.order.last().value + 1});
         !accepted)
-      return std::move(accepted).error().at(site);
+      return refused(std::move(accepted).error(), site);
     slot_.order.take();
     if (room != 0) room_.add(slot_.order.last(), room);
     ++(kind == neutral::TaskKind::wait ? counters_.timeline_waits : counters_.submissions);
@@ -614,7 +622,7 @@ Result<Ref<AllocationCore>> Queue::allocate(MemoryKind kind, std::uint64_t size_
         reserve(kind, size_bytes,
                 {options.alignment_bytes, options.tag,
                  host && !plant::planted(plant::Bug::host_reuse_ordered)});
-    if (!reserved) return std::move(reserved).error().at(site);
+    if (!reserved) return refused(std::move(reserved).error(), site);
     block = *reserved;
     if (size_bytes > order::AccessMap::kSizeMax) {
       device_->take_back(block, {});

@@ -95,6 +95,7 @@ class Queue final : public thalweg::detail::QueueCore {
   // `room` is what the task takes of a stream's limited room; 0 where there is no limit.
   Result<order::Point> submit_at_home(neutral::Task& task, std::uint64_t room);
   Result<order::Point> submit_ordered(neutral::Task& task, std::uint64_t room);
+  Error refused(Error error, Site site) const;
   Result<order::Point> hand_over(neutral::Task& task, const order::QueueTable* table,
                                  std::uint64_t room) THALWEG_REQUIRES(slot_.lock);
   std::uint64_t room_of(std::uint64_t more_bytes) const noexcept {

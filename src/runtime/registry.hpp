@@ -107,9 +107,15 @@ class Registry final : public KernelKeeper {
   sync::Guarded<Indices> indices_{sync::Rank::registry};
 };
 
-// Whether everything up to the point is over, by the queue's own count.
+// Whether everything up to the point is over, by the queue's own count. Of somebody who answers the
+// host, for a queue of his own device or of one that it may wait for: its watch is told.
 inline bool passed(order::Point point) noexcept {
   return sync::queue_timeline(point.queue()).answers(point.serial().value);
+}
+
+// The same for anybody, of any queue of the process: nobody is told.
+inline bool is_over(order::Point point) noexcept {
+  return sync::queue_timeline(point.queue()).reached(point.serial().value);
 }
 
 }  // namespace thalweg::runtime

@@ -219,6 +219,27 @@ TEST(LostDevice, IsToldByNoFutureOnceACallHasSaidSo) {
   EXPECT_TRUE(sink.errors().empty());
 }
 
+// Whichever call says so.
+TEST(LostDevice, IsToldByASignal) {
+  const contract::Sink sink;
+  {
+    const Device device = must(Device::open("sim?faults=lost:1"));
+    const Stream stream = must(Stream::create(device));
+    const Timeline gate = must(Timeline::create(device));
+    const Timeline other = must(Timeline::create(device));
+    const Block block = must(Block::create(stream, 4));
+    must(stream.wait(gate, 1));
+    must(stream.fill(block, 1u));
+    must(gate.signal(1));
+    Result<void> signalled = stream.signal(other, 1);
+    for (std::uint64_t value = 2; signalled; ++value) signalled = stream.signal(other, value);
+    EXPECT_TRUE(is_lost(signalled));
+    EXPECT_NE(signalled.error().message().find("device `sim?faults=lost:1`"),
+              std::string_view::npos);
+  }
+  EXPECT_TRUE(sink.errors().empty());
+}
+
 // A program that asks nothing is told by the error sink, once.
 TEST(LostDevice, IsToldOnceWhenNobodyAsks) {
   const contract::Sink sink;

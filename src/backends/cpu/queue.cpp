@@ -286,9 +286,10 @@ Result<void> Queue::append(const neutral::Task& task, Serial serial) {
       task.stop != nullptr && guard == nullptr ? nullptr : next_slot(extra_slots(bytes_max));
   if (slot == nullptr) [[unlikely]]
     return Error(ErrorKind::out_of_memory, "The system has no memory for a stream's tasks.");
-  write_body(*slot, task, *workers_);
   slot->uses_at = static_cast<std::uint16_t>(uses_at);
+  // First: it may throw, and the slot is not taken yet.
   const std::byte* const end = write_uses(*slot, task.accesses);
+  write_body(*slot, task, *workers_);
   take_slot(*slot, extra_slots(static_cast<std::size_t>(end - body_address(*slot))));
   slot->guarded = guard != nullptr;
   if (task.completion != nullptr) {

@@ -17,6 +17,7 @@
 #include <cstring>
 #include <new>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "backends/cpu/slot.hpp"
@@ -70,10 +71,11 @@ inline std::byte* write_word(std::byte* to, std::uint64_t word) noexcept {
 }
 
 [[gnu::cold]] inline void write_uses_elsewhere(Slot& slot, std::span<const Access> accesses) {
-  slot.uses = kUsesElsewhere;
-  auto* const elsewhere = new (uses_address(slot)) UsesElsewhere;
+  UsesElsewhere elsewhere;
   for (const Access& access : accesses)
-    if (backend::has_outcome(access)) elsewhere->all.push_back(backend::use_of(access));
+    if (backend::has_outcome(access)) elsewhere.all.push_back(backend::use_of(access));
+  new (uses_address(slot)) UsesElsewhere(std::move(elsewhere));
+  slot.uses = kUsesElsewhere;
 }
 
 // Writes all accesses, and gives the end of what it wrote: which of them has an outcome is asked
@@ -88,7 +90,9 @@ inline std::byte* write_uses(Slot& slot, std::span<const Access> accesses) {
   slot.uses = static_cast<std::uint8_t>(accesses.size());
   for (const Access& access : accesses) {
     const Allocation& of = *access.allocation;
-    const bool all = access.row_bytes == of.size_bytes && access.rows == 1 && access.offset == 0;
+    // Nothing keeps the life of an allocation of no bytes while the task is there.
+    const bool all = access.row_bytes == of.size_bytes && access.row_bytes != 0 &&
+                     access.rows == 1 && access.offset == 0;
     if (!all || of.life == nullptr) [[unlikely]] {
       to = write_part(to, access);
       continue;

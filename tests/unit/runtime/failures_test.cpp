@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "contract/support/sink.hpp"
@@ -211,6 +213,53 @@ TEST_P(FailuresTest, WhoBringsBytesAgainStartsCleanWhereNobodyElseHadThem) {
   must(s.fill(other, 1u));
   must(s.synchronize());
   EXPECT_EQ(living(), 0u);
+}
+
+// Nothing keeps a buffer of no bytes from going before the task that was given it, and another one
+// from being made in its place: which the task has nothing to do with.
+TEST_P(FailuresTest, ABufferOfNoBytesIsNeverTakenForAnother) {
+  const Stream a = stream("a");
+  const Stream b = stream("b");
+  for (const bool fails : {true, false}) {
+    const Gate gate(device_);
+    gate.hold(a);
+    Numbers none = must(Numbers::create(a, 0));
+    Future<void> task = a.host("task", {writes(none)}, [fails] {
+      if (fails) throw std::runtime_error("broken");
+    });
+    none = {};
+    const Numbers other = must(Numbers::create(a, 16));
+    if (fails) {
+      must(b.fill(other, 7u));
+    } else {
+      must(b.launch(breaks, 16, other));
+    }
+    must(b.synchronize());
+    gate.open();
+    EXPECT_EQ(refusal(task.get()), fails ? "task_failed" : "none");
+    EXPECT_EQ(refusal(b.read(other).get()), fails ? "none" : "unwritten");
+  }
+}
+
+// The tasks of the former owner have passed, and the thread that sees to it is busy.
+TEST_P(FailuresTest, WhoBringsBytesAgainStartsCleanAtOnce) {
+  const Stream s = stream("s");
+  Values memory(16);
+  const auto first = must(s.touch({}));
+  std::atomic<bool> over{false};
+  if (std::string_view(GetParam()) != "sim")
+    must(s.on_complete(first, [&over] { over.wait(false); }));
+  {
+    const Gate gate(device_);
+    gate.hold(s);
+    const Numbers mine = must(Numbers::adopt(device_, std::span(memory)));
+    must(s.launch(kernel("breaks all", [](Cell, Out<std::uint32_t>) { throw 1; }), 1, mine));
+  }
+  must(s.synchronize());
+  const Numbers again = must(Numbers::adopt(device_, std::span(memory)));
+  EXPECT_TRUE(s.read(again).get());
+  over = true;
+  over.notify_all();
 }
 
 // A failure is told once: by whoever gives it to the program first; by the error sink when nobody
