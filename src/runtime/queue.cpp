@@ -184,9 +184,8 @@ Result<order::Point> Queue::hand_over(neutral::Task& task, const order::QueueTab
       Error planted(ErrorKind::cancelled, "Planted.");
       if (use.writes()) slot_.outcomes.failed(planted, {&use, 1});
     }
-  if (Result<void> accepted = stream_->submit(task, serial); !accepted) [[unlikely]] {
-    return refused(std::move(accepted).error(), task.site);
-  }
+  if (Result<void> accepted = stream_->submit(task, serial); !accepted) [[unlikely]]
+    return std::move(accepted).error();
   order.take();
   const order::Point point = order.tail();
   if (table == nullptr) {
@@ -216,7 +215,7 @@ Result<order::Point> Queue::submit(neutral::Task& task, Ref<Counted> keep_alive)
       place == Place::home ? submit_at_home(task, room) : submit_ordered(task, room);
   if (!point) [[unlikely]] {
     if (plant::planted(plant::Bug::refusal_elsewhere)) return point;
-    return std::move(point).error().at(task.site);
+    return refused(std::move(point).error(), task.site);
   }
   if (keep_alive) keep(std::move(keep_alive), kept);
   if (task.kind == neutral::TaskKind::copy) keep_devices(task);
@@ -430,7 +429,7 @@ Result<void> Queue::record(EventCore& event, Site site) {
       time.reset();
       point = tail_locked();
     }
-    if (!point) return std::move(point).error().at(site);
+    if (!point) return refused(std::move(point).error(), site);
     record.set(*point, std::move(time));
   }
   stream_->announce();
