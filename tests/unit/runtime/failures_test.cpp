@@ -246,9 +246,9 @@ TEST_P(FailuresTest, WhoBringsBytesAgainStartsCleanAtOnce) {
   const Stream s = stream("s");
   Values memory(16);
   const auto first = must(s.touch({}));
-  std::atomic<bool> over{false};
+  const auto over = std::make_shared<std::atomic<bool>>(false);
   if (!std::string_view(GetParam()).starts_with("sim"))
-    must(s.on_complete(first, [&over] { over.wait(false); }));
+    must(s.on_complete(first, [over] { over->wait(false); }));
   {
     const Gate gate(device_);
     gate.hold(s);
@@ -258,8 +258,8 @@ TEST_P(FailuresTest, WhoBringsBytesAgainStartsCleanAtOnce) {
   must(s.synchronize());
   const Numbers again = must(Numbers::adopt(device_, std::span(memory)));
   EXPECT_TRUE(s.read(again).get());
-  over = true;
-  over.notify_all();
+  *over = true;
+  over->notify_all();
 }
 
 // A failure is told once: by whoever gives it to the program first; by the error sink when nobody
