@@ -503,9 +503,10 @@ void World::run_op(Queue& queue, Lock& lock) {
     if (ran.unwritten.end != 0) broken_out(op, ran.unwritten);
     finish(queue, op);
   }
+  // From here on nobody else goes on, whoever has the lock meanwhile.
+  running_ = std::this_thread::get_id();
   // Of what has failed, too: there the bytes are known as bad, and not as never written.
   if (!options_.explored) tell_others(op, lock);
-  running_ = std::this_thread::get_id();
   const bool carried = !skipped && settle(queue, op, error, lock);
   pass(queue, op, error, skipped || carried, lock);
 }
